@@ -1,0 +1,98 @@
+"""Starting a program with the boundary in it, by environment alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from anchored.boundary.start import ATTEMPT_VARIABLE
+from anchored.errors import UsageError
+
+_SITE = Path(__file__).resolve().parent.parent / "boundary" / "site"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Launch:
+    """How to start a program.
+
+    Attributes:
+        command: the program and its arguments.
+        folder: where it runs.
+        run_file: the file of the attempt.
+        hash_seed: PYTHONHASHSEED.
+        environment: variables to set besides those of this process.
+        output: where its output goes; None leaves it on this terminal.
+    """
+
+    command: tuple[str, ...]
+    folder: Path
+    run_file: Path
+    hash_seed: str
+    environment: Mapping[str, str]
+    output: Path | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Child:
+    """A running program.
+
+    Attributes:
+        process: the process.
+        own_group: it leads a process group of its own, so that all it started can be ended with it.
+    """
+
+    process: subprocess.Popen[bytes]
+    own_group: bool
+
+    def end(self) -> None:
+        """Ends the program at once, with all it started where it has a group of its own."""
+        try:
+            if self.own_group:
+                os.killpg(self.process.pid, signal.SIGKILL)
+            else:
+                self.process.kill()
+        except ProcessLookupError:
+            pass
+        self.process.wait()
+
+
+def launch(order: Launch) -> Child:
+    """Starts the program.
+
+    Raises:
+        UsageError: there is no such program or folder.
+    """
+    environment = {**os.environ, **order.environment}
+    environment[ATTEMPT_VARIABLE] = str(order.run_file)
+    environment["PYTHONHASHSEED"] = order.hash_seed
+    earlier = os.environ.get("PYTHONPATH")
+    environment["PYTHONPATH"] = f"{_SITE}{os.pathsep}{earlier}" if earlier else str(_SITE)
+    output: IO[bytes] | None = None
+    try:
+        if order.output is not None:
+            output = order.output.open("wb")
+        process = subprocess.Popen(
+            order.command,
+            cwd=order.folder,
+            env=environment,
+            stdout=output,
+            stderr=None if output is None else subprocess.STDOUT,
+            stdin=None if output is None else subprocess.DEVNULL,
+            start_new_session=output is not None,
+        )
+    except OSError as error:
+        raise UsageError(
+            "The program cannot be started.",
+            expected="a command that can be run, after `--`",
+            found=f"{' '.join(order.command)}: {error.strerror}",
+            next_step="Check the command and the folder.",
+        ) from error
+    finally:
+        if output is not None:
+            output.close()
+    return Child(process=process, own_group=output is not None)

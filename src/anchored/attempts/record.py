@@ -1,0 +1,140 @@
+"""Recording a program: launch, watch, close."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from anchored.attempts.configuration import declared_configuration, learned_configuration, read_project
+from anchored.attempts.launch import Launch, launch
+from anchored.attempts.watch import Ended, Timing, watch
+from anchored.canonical import JsonObject
+from anchored.events import HttpResult, Outcome, model_output
+from anchored.library import Library, load
+from anchored.recording import FORMAT, Closing, Final, Opening, Recording, Stop, summarize
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recorded:
+    """A finished recording.
+
+    Attributes:
+        name: its name in the store.
+        recording: what was recorded.
+        ended: how the program ended.
+    """
+
+    name: str
+    recording: Recording
+    ended: Ended
+
+
+def record(
+    library: Library,
+    command: tuple[str, ...],
+    *,
+    task: str | None,
+    name: str | None,
+    folder: Path,
+    timing: Timing,
+    progress: Callable[[int], None] | None = None,
+) -> Recorded:
+    """Runs a program for real and records it.
+
+    Args:
+        library: where to.
+        command: the program and its arguments.
+        task: the task in the user's words; stored, not passed on.
+        name: the run's name; made from the program's if None.
+        folder: where the program runs.
+        timing: when the watchdog ends it.
+        progress: called with the number of entries so far.
+    """
+    project = read_project(folder)
+    hash_seed = os.environ.get("PYTHONHASHSEED", "")
+    if not hash_seed.isdigit():
+        hash_seed = str(secrets.randbelow(2**32))
+    configuration = declared_configuration(
+        command=command, folder=folder, environment=os.environ, project=project, hash_seed=hash_seed
+    )
+    name = name or library.unused_name(_stem(command))
+    opening = Opening(
+        format=FORMAT, run=secrets.token_hex(32), mode="record", task=task, configuration=dict(configuration)
+    )
+    order: JsonObject = {
+        "mode": "record",
+        "declarations": [[pattern, effect] for pattern, effect in project.effects],
+        "created": str(int(time.time())),
+    }
+    run_file = library.create(name, opening, order)
+    child = launch(
+        Launch(command=command, folder=folder, run_file=run_file, hash_seed=hash_seed, environment={}, output=None)
+    )
+    ended = watch(child, run_file, timing, progress=progress)
+    return Recorded(name=name, recording=close(library, name, ended), ended=ended)
+
+
+def close(library: Library, name: str, ended: Ended) -> Recording:
+    """Closes a run by what is in the store, and reads it back."""
+    recording = load(library.path(name))
+    configuration = learned_configuration(recording)
+    stop = _stop(recording, ended)
+    final = final_answer(recording)
+    summary = summarize(
+        log=recording.log,
+        task=recording.opening.task,
+        state="undeclared",
+        configuration=configuration,
+        stop=stop,
+        final=final,
+    )
+    library.finish(
+        name,
+        Closing(
+            configuration=dict(configuration),
+            stop=stop,
+            final=final,
+            state="undeclared",
+            size=summary.size,
+            head=summary.head,
+            recording=summary.recording,
+        ),
+    )
+    return load(library.path(name))
+
+
+def final_answer(recording: Recording) -> Final | None:
+    """What the adapter or the program said last, else the last successful model text, marked inferred."""
+    said = recording.notes_of("final")
+    if said:
+        source = "adapter" if said[-1].get("source") == "adapter" else "program"
+        return Final(text=str(said[-1].get("text")), source=source)
+    for event in reversed(recording.log.events):
+        result = recording.result(event)
+        if event.begin.kind == "chat" and event.outcome is Outcome.SUCCESS and isinstance(result, HttpResult):
+            text = model_output(result.body).text
+            if text:
+                return Final(text=text, source="inferred")
+    return None
+
+
+def _stop(recording: Recording, ended: Ended) -> Stop:
+    details = recording.notes_of("stop_detail")
+    detail = str(details[-1].get("text")) if details else ""
+    if ended.by == "timeout":
+        return Stop(reason="timeout", detail=detail)
+    if ended.by != "itself":
+        return Stop(reason="ended", detail=ended.by)
+    if ended.status < 0:
+        return Stop(reason="signal", status=-ended.status, detail=detail)
+    return Stop(reason="exit", status=ended.status, detail=detail)
+
+
+def _stem(command: tuple[str, ...]) -> str:
+    """The program's own name: the script behind an interpreter, else the command."""
+    script = next((part for part in command[1:] if part.endswith(".py")), command[0])
+    return Path(script).stem

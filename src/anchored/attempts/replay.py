@@ -1,0 +1,216 @@
+"""Replaying a recording: plan, launch, watch, judge, and a receipt if the prefix was exact."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from anchored.attempts.configuration import Project, recorded_environment
+from anchored.attempts.launch import Launch, launch
+from anchored.attempts.record import close
+from anchored.attempts.verdict import Verdict, judge
+from anchored.attempts.watch import Timing, watch
+from anchored.canonical import JsonObject
+from anchored.errors import UsageError
+from anchored.events import Raised
+from anchored.library import Library
+from anchored.receipts import Counts, build_receipt
+from anchored.recording import FORMAT, Opening, Recording, Replayed
+from anchored.replay import Intervention, ReplayPlan, check_replayable, containers, resolve_anchor
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplayRequest:
+    """What the user wants replayed.
+
+    Attributes:
+        name: the source run.
+        at: position of the event to anchor on; None replays to the end.
+        intervention: what to change there.
+        command: a command in place of the recorded one.
+        effects_allowed: tools without a harmless declared effect may run live.
+        unobserved: hosts that may be reached outside the boundary.
+        origins: recorded origin → origin to use instead.
+        patience: seconds that a request may wait for its turn.
+        show_output: leave the program's output on this terminal.
+    """
+
+    name: str
+    at: int | None
+    intervention: Intervention
+    command: tuple[str, ...] | None = None
+    effects_allowed: bool = False
+    unobserved: tuple[str, ...] = ()
+    origins: tuple[tuple[str, str], ...] = ()
+    patience: float = 5.0
+    show_output: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replay:
+    """One attempt at a replay.
+
+    Attributes:
+        name: its name in the store.
+        attempt: its number among the attempts of its plan.
+        plan: what was to be done.
+        recording: what it recorded.
+        verdict: what became of it.
+        receipt: the receipt; None where the prefix was not exact.
+        seconds: how long it took.
+        output: where the program's output was kept, unless it was shown.
+    """
+
+    name: str
+    attempt: int
+    plan: ReplayPlan
+    recording: Recording
+    verdict: Verdict
+    receipt: bytes | None
+    seconds: float
+    output: Path | None
+
+
+def make_plan(source: Recording, request: ReplayRequest, project: Project) -> ReplayPlan:
+    """The plan of a replay, checked before anything starts.
+
+    Raises:
+        AnchorError: nothing can be anchored there.
+        RefusedError: the prefix cannot be served back by this version.
+    """
+    anchor = None
+    if request.at is not None:
+        anchor = resolve_anchor(source.log, source.opening.run, request.at, request.intervention)
+    check_replayable(
+        source,
+        size=anchor.position if anchor else len(source.log),
+        anchored=anchor is not None,
+        effects_allowed=request.effects_allowed,
+    )
+    return ReplayPlan(
+        source=source.digest,
+        anchor=anchor,
+        intervention=request.intervention,
+        command=request.command,
+        effects_allowed=request.effects_allowed,
+        declarations=project.effects,
+        unobserved=request.unobserved,
+        origins=request.origins,
+    )
+
+
+def replay(
+    library: Library,
+    request: ReplayRequest,
+    *,
+    project: Project,
+    timing: Timing,
+    progress: Callable[[int], None] | None = None,
+) -> Replay:
+    """Replays a recording once.
+
+    Args:
+        library: where the recording is, and where the attempt is recorded.
+        request: what to replay.
+        project: what the project declares now.
+        timing: when the watchdog ends the program.
+        progress: called with the number of entries so far.
+    """
+    source = library.open(request.name)
+    plan = make_plan(source, request, project)
+    attempt = library.attempts(plan.digest) + 1
+    name = library.unused_name(f"{request.name}.replay")
+    configuration = source.opening.configuration
+    command = request.command or tuple(cast("list[str]", configuration["command"]))
+    folder = Path(str(configuration["folder"]))
+    if not folder.is_dir():
+        raise UsageError(
+            "The folder of the recording is gone.",
+            expected="the folder in which the program was recorded",
+            found=str(folder),
+            next_step="Put it back, or record again where the program is now.",
+        )
+    environment = cast("dict[str, str]", configuration["environment"])
+    declared: JsonObject = {
+        **cast("JsonObject", configuration),
+        "command": list(command),
+        "environment": dict(recorded_environment(environment, environment)),
+        "effects": [[pattern, effect] for pattern, effect in project.effects],
+    }
+    opening = Opening(
+        format=FORMAT,
+        run=plan.run_id(attempt),
+        mode="replay",
+        task=source.opening.task,
+        configuration=dict(declared),
+        replayed=Replayed(source=source.digest, plan=dict(plan.document()), attempt=attempt),
+    )
+    order: JsonObject = {
+        "mode": "replay",
+        "source": str(library.path(request.name)),
+        "plan": plan.document(),
+        "plan_digest": plan.digest,
+        "patience_ms": int(request.patience * 1000),
+        "created": str(int(time.time())),
+    }
+    started = time.monotonic()
+    run_file = library.create(name, opening, order)
+    output = None if request.show_output else library.output_path(name)
+    child = launch(
+        Launch(
+            command=command,
+            folder=folder,
+            run_file=run_file,
+            hash_seed=str(configuration["hash_seed"]),
+            environment=environment,
+            output=output,
+        )
+    )
+    ended = watch(child, run_file, timing, progress=progress)
+    recording = close(library, name, ended)
+    verdict = judge(source, recording, plan, ended)
+    receipt = None
+    if verdict.prefix_exact:
+        receipt = build_receipt(
+            source=source,
+            replay=recording,
+            plan=plan,
+            attempt=attempt,
+            counts=_counts(source, recording, plan),
+            unobserved=[str(note["address"]) for note in recording.notes_of("unobserved")],
+        )
+    return Replay(
+        name=name,
+        attempt=attempt,
+        plan=plan,
+        recording=recording,
+        verdict=verdict,
+        receipt=receipt,
+        seconds=time.monotonic() - started,
+        output=output,
+    )
+
+
+def _counts(source: Recording, recording: Recording, plan: ReplayPlan) -> Counts:
+    size = len(source.log) if plan.anchor is None else plan.anchor.position
+    before = [event for event in recording.log.events if event.position < size]
+    covered = sum(1 for event in before if recording.observation(event.position).get("covered") is True)
+    inside = len([position for position in containers(source.log) if position < size])
+    substituted = sum(
+        1
+        for event in before
+        if event.end is not None
+        and isinstance(recording.result(event), Raised)
+        and recording.observation(event.end.position).get("substituted") is True
+    )
+    return Counts(
+        served=len(before) - covered - inside,
+        live=len(recording.log.events) - len(before),
+        carried=0,
+        covered=covered,
+        containers=inside,
+        substituted=substituted,
+    )

@@ -1,0 +1,133 @@
+"""The verdict on a replay: read from the two recordings, never from what the program returned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, cast
+
+from anchored.attempts.watch import Ended
+from anchored.boundary.start import INSTALL_FAILED
+from anchored.canonical import JsonObject
+from anchored.recording import Recording
+from anchored.replay import Divergence, ReplayPlan, Session
+
+VerdictKind: TypeAlias = Literal["exact", "live", "diverged", "refused", "failed", "crashed"]
+"""`exact`: replayed to the end as recorded. `live`: the prefix was exact and live execution followed to its end.
+`diverged`, `refused` (guard, effects, order), `failed` (recorder, no handshake), `crashed` (crashed, hung or ran out of
+time where the recording did not)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Verdict:
+    """What became of an attempt.
+
+    Attributes:
+        kind: see VerdictKind.
+        reason: in one sentence.
+        divergence: the first difference, where there is one.
+        details: what a refusal was about.
+        prefix_exact: every entry of the prefix was rebuilt equal and the anchor, if any, was reached.
+    """
+
+    kind: VerdictKind
+    reason: str
+    prefix_exact: bool
+    divergence: Divergence | None = None
+    details: JsonObject | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the attempt did what was asked."""
+        return self.kind in ("exact", "live")
+
+
+def judge(source: Recording, replay: Recording, plan: ReplayPlan, ended: Ended) -> Verdict:
+    """Judges an attempt.
+
+    1. Without a hello nothing was observed.
+    2. A poison decides by its cause.
+    3. The prefix in the replay's log must be the source's, entry by entry, and the anchor must have begun.
+    4. The program must have ended as the recording's did; after an anchor, without a crash.
+
+    Args:
+        source: what was replayed.
+        replay: what the attempt recorded.
+        plan: what was to be done.
+        ended: how the program ended.
+    """
+    if not ended.hello:  # 1
+        return Verdict(kind="failed", reason=_without_hello(ended), prefix_exact=False)
+    size = len(source.log) if plan.anchor is None else plan.anchor.position
+    exact = _same_prefix(source, replay, size)
+    reached = len(replay.log) > size if plan.anchor is not None else len(replay.log) == size
+    poison = next(iter(replay.notes_of("poison")), None)
+    if poison is not None:  # 2
+        return _poisoned(poison, prefix_exact=exact and plan.anchor is not None and reached)
+    if not (exact and reached):  # 3
+        missing = _missing(source, replay, plan)
+        where = missing.position if missing else len(replay.log)
+        return Verdict(
+            kind="crashed" if ended.by == "timeout" else "diverged",
+            reason=f"the program ended before the recorded event at {where}",
+            divergence=missing,
+            prefix_exact=False,
+        )
+    crash = _crash(source, ended)  # 4
+    if crash is not None:
+        return Verdict(kind="crashed", reason=crash, prefix_exact=True)
+    if plan.anchor is None:
+        return Verdict(
+            kind="exact", reason="exact: every request was the recorded one, nothing went live", prefix_exact=True
+        )
+    return Verdict(kind="live", reason="prefix exact, then live to the end", prefix_exact=True)
+
+
+def _without_hello(ended: Ended) -> str:
+    if ended.by == "handshake":
+        return "the boundary did not say hello in time, and the program was ended"
+    if ended.status == INSTALL_FAILED:
+        return "the boundary could not be put into the program's Python"
+    return "the program ended without a boundary: it runs no Python, or Python with -I, -E or -S"
+
+
+def _same_prefix(source: Recording, replay: Recording, size: int) -> bool:
+    return len(replay.log) >= size and all(
+        one.digest == other.digest
+        for one, other in zip(source.log.entries[:size], replay.log.entries[:size], strict=True)
+    )
+
+
+def _poisoned(poison: JsonObject, *, prefix_exact: bool) -> Verdict:
+    cause = poison.get("cause")
+    held = poison.get("divergence")
+    kinds: dict[object, VerdictKind] = {
+        "divergence": "diverged",
+        "guard": "refused",
+        "effects": "refused",
+        "order": "refused",
+    }
+    return Verdict(
+        kind=kinds.get(cause, "failed"),
+        reason=str(poison.get("message")),
+        divergence=Divergence.from_document(cast("JsonObject", held)) if held is not None else None,
+        details=poison,
+        prefix_exact=prefix_exact,
+    )
+
+
+def _missing(source: Recording, replay: Recording, plan: ReplayPlan) -> Divergence | None:
+    """The first recorded event that never came."""
+    session = Session(source, anchor=plan.anchor.position if plan.anchor else None)
+    return session.missing_after(len(replay.log))
+
+
+def _crash(source: Recording, ended: Ended) -> str | None:
+    if ended.by == "timeout":
+        return "the program ran out of time"
+    stop = source.closing.stop if source.closing else None
+    recorded = stop.status if stop and stop.reason == "exit" else None
+    if ended.status in (0, recorded):
+        return None
+    ending = f"status {ended.status}" if ended.status >= 0 else f"signal {-ended.status}"
+    before = "an unknown status" if recorded is None else f"status {recorded}"
+    return f"the program ended with {ending}; the recording with {before}"

@@ -1,0 +1,113 @@
+"""What a door (a transport, a tool adapter) says to the gate, and what the gate answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from anchored.canonical import JsonObject
+from anchored.events import Begin, Declared, Kind, Outcome, Request, Result
+from anchored.replay import Intervention
+
+POISON_TEXT = "anchored ended this replay"
+"""Constant, since a difference in the text would be read by the agents."""
+
+
+class Poisoned(BaseException):
+    """Nothing crosses the boundary any more. No `Exception`: a framework that swallows those lets it through."""
+
+    def __init__(self) -> None:
+        super().__init__(POISON_TEXT)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Crossing:
+    """What a door is about to do.
+
+    Attributes:
+        kind: what kind of crossing.
+        actor: the acting agent, if known.
+        name: model, tool, or method and path.
+        call_id: the framework's id of the tool call.
+        request: what is asked.
+        declared: effect and its details, as declared in the program or project.
+        may_write: it may change the world, so its begin is on the disk before it goes out.
+        origin: scheme, host and port for HTTP; empty for tools.
+        observation: what is kept outside of identity.
+    """
+
+    kind: Kind
+    actor: str | None
+    name: str
+    call_id: str | None
+    request: Request
+    declared: Declared
+    may_write: bool
+    origin: str = ""
+    observation: JsonObject
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Passage:
+    """How a crossing goes on.
+
+    Attributes:
+        action: `live` (do it), `serve` (hand out `result`), or `enter` (a container: run its code, serve what it asks).
+        begin: its begin entry; None where nothing is recorded (another process, or a store that failed).
+        result: what to hand out, for `serve`.
+        outcome: the recorded outcome, for `serve`.
+        intervention: what to change in a copy of the request, for `live` at the anchor.
+    """
+
+    action: Literal["live", "serve", "enter"]
+    begin: Begin | None
+    result: Result | None = None
+    outcome: Outcome = Outcome.UNKNOWN
+    intervention: Intervention | None = None
+
+
+class Gate(Protocol):
+    """The one thing that every door asks, and that every door tells what came of it."""
+
+    def declared(self, name: str, function: object) -> Declared:
+        """What is declared of a tool's effect."""
+        ...
+
+    def begin(self, crossing: Crossing) -> Passage:
+        """Before a crossing. Raises `Poisoned` if it must not happen."""
+        ...
+
+    def end(
+        self,
+        passage: Passage,
+        *,
+        outcome: Outcome,
+        result: Result | None,
+        observation: JsonObject | None = None,
+        text: str | None = None,
+    ) -> None:
+        """After it, with exactly what the program was handed; a tool's text, where its value is one.
+
+        Raises `Poisoned` if that is not what was recorded.
+        """
+        ...
+
+    def chose_speaker(self, actor: str, selection: int | None) -> None:
+        """The framework chose who speaks next, by the entry at `selection`."""
+        ...
+
+    def last_model_end(self) -> int | None:
+        """Position of the latest end of a model call."""
+        ...
+
+    def connecting(self, address: str, *, inside: bool) -> None:
+        """A connection is about to be made; `inside` if a door of ours makes it. Raises OSError if it must not be."""
+        ...
+
+    def poison(self, cause: str, message: str, details: JsonObject | None = None) -> Poisoned:
+        """Ends the session for good; the exception to raise."""
+        ...
+
+    def note(self, kind: str, document: JsonObject, *, once: bool = False) -> None:
+        """Says something about the run outside its log."""
+        ...

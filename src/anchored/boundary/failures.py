@@ -1,0 +1,64 @@
+"""Exceptions the program saw: kept as data, and raised again as what they were, without importing anything by name."""
+
+from __future__ import annotations
+
+import sys
+from typing import cast
+
+from anchored.boundary.crossing import Gate, Passage
+from anchored.canonical import JsonObject
+from anchored.events import Failure, Raised, Unreplayable, decode_value, encode_value
+
+
+class RecordedToolError(Exception):
+    """Stands for a recorded exception whose class is not loaded here or cannot be rebuilt equal."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(f"{failure.error_class}: {failure.message}")
+        self.failure = failure
+
+
+def failure_of(error: BaseException) -> Failure:
+    """What is kept of an exception; of one that stands for a recorded one, the recorded."""
+    if isinstance(error, RecordedToolError):
+        return error.failure
+    kind = type(error)
+    try:
+        arguments = encode_value(error.args)
+    except Unreplayable:
+        arguments = None
+    return Failure(error_class=f"{kind.__module__}.{kind.__qualname__}", message=str(error), arguments=arguments)
+
+
+def rebuild(failure: Failure) -> Exception:
+    """The exception that a failure describes, if its class is loaded, is an Exception and rebuilds equal.
+
+    Otherwise a RecordedToolError that says what it was.
+    """
+    kind = _loaded_class(failure.error_class)
+    if kind is not None and failure.arguments is not None:
+        try:
+            error = kind(*cast("tuple[object, ...]", decode_value(failure.arguments)))
+        except Exception:  # any constructor may refuse; the fallback below says what it was
+            error = None
+        if error is not None and failure_of(error) == failure:
+            return error
+    return RecordedToolError(failure)
+
+
+def end_with_failure(gate: Gate, passage: Passage, error: Exception) -> None:
+    """Ends a served event with the exception that the program is about to get, and says so if it is a stand-in."""
+    observation: JsonObject = {"substituted": True} if isinstance(error, RecordedToolError) else {}
+    gate.end(passage, outcome=passage.outcome, result=Raised(error=failure_of(error)), observation=observation)
+
+
+def _loaded_class(name: str) -> type[Exception] | None:
+    parts = name.split(".")
+    for cut in range(len(parts) - 1, 0, -1):
+        found: object = sys.modules.get(".".join(parts[:cut]))
+        if found is None:
+            continue
+        for part in parts[cut:]:
+            found = getattr(found, part, None)
+        return found if isinstance(found, type) and issubclass(found, Exception) else None
+    return None

@@ -1,0 +1,81 @@
+"""The guard: sees every connection that Python opens, and asks the gate whether it may be.
+
+An audit hook cannot be removed and does not see native code (uvloop, curl) or other processes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import cast
+
+from anchored.boundary.process import current_gate
+
+_INSIDE: ContextVar[bool] = ContextVar("anchored_inside_door", default=False)
+_installed: list[bool] = []
+
+
+@contextmanager
+def door_open() -> Generator[None]:
+    """Inside, connections are made by a door of ours."""
+    token = _INSIDE.set(True)
+    try:
+        yield
+    finally:
+        _INSIDE.reset(token)
+
+
+def inside_door() -> bool:
+    """Whether a door of ours is at work in this thread or task."""
+    return _INSIDE.get()
+
+
+def install_guard() -> None:
+    """Watches this process from now on."""
+    if not _installed:
+        _installed.append(True)
+        sys.addaudithook(_audit)
+
+
+def _audit(event: str, arguments: tuple[object, ...]) -> None:
+    if event == "socket.connect":
+        address = arguments[1]
+    elif event in ("socket.sendto", "socket.sendmsg"):
+        address = arguments[1]
+        if address is None:
+            return
+    elif event == "socket.getaddrinfo":
+        host = arguments[0]
+        if not _is_name(host):
+            return
+        address = (host, arguments[1])
+    else:
+        return
+    gate = current_gate()
+    if gate is not None:
+        gate.connecting(_shown(address), inside=_INSIDE.get())
+
+
+def _is_name(host: object) -> bool:
+    """Whether looking up `host` asks a name server."""
+    if isinstance(host, bytes):
+        host = host.decode("ascii", "replace")
+    return (
+        isinstance(host, str)
+        and host not in ("", "localhost")
+        and not host.replace(".", "").isdigit()
+        and ":" not in host
+    )
+
+
+def _shown(address: object) -> str:
+    if isinstance(address, tuple):
+        host, *rest = cast("tuple[object, ...]", address)
+        return f"{_text(host)}:{rest[0]}" if rest else _text(host)
+    return _text(address)
+
+
+def _text(part: object) -> str:
+    return part.decode("utf-8", "replace") if isinstance(part, bytes) else str(part)

@@ -1,0 +1,114 @@
+"""The log as it grows: positions, edges, observations; the part that recorder and replayer share."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from anchored.boundary.actors import current_parent
+from anchored.boundary.crossing import Crossing
+from anchored.canonical import JsonObject
+from anchored.events import Begin, Blob, Declared, End, Outcome, Request, Result, result_blob
+from anchored.graph import Tracer
+from anchored.library import Journal
+from anchored.recording import Record
+from anchored.replay import Asked
+
+Clock = Callable[[], int]
+"""Nanoseconds since the epoch; observation only."""
+
+
+class Ledger:
+    """Numbers entries, finds their edges, and writes them to the journal. Its caller holds a lock."""
+
+    def __init__(self, journal: Journal, clock: Clock) -> None:
+        self._journal = journal
+        self._clock = clock
+        self._size = 0
+        self.tracer = Tracer()
+
+    def asked(self, crossing: Crossing) -> Asked:
+        """The crossing with its parent and edges as they are now."""
+        return Asked(
+            kind=crossing.kind,
+            actor=crossing.actor,
+            name=crossing.name,
+            parent=current_parent(),
+            call_id=crossing.call_id,
+            request=crossing.request,
+            edges=self.tracer.edges(actor=crossing.actor, call_id=crossing.call_id, request=crossing.request),
+            origin=crossing.origin,
+        )
+
+    def begin(self, asked: Asked, *, declared: Declared, observation: JsonObject, durable: bool) -> Begin:
+        """Writes a begin entry at the next position."""
+        begin = Begin(
+            position=self._size,
+            kind=asked.kind,
+            actor=asked.actor,
+            name=asked.name,
+            parent=asked.parent,
+            call_id=asked.call_id,
+            request=asked.request.digest,
+            edges=asked.edges,
+            declared=declared,
+        )
+        seen: JsonObject = {"origin": asked.origin, **observation}
+        if asked.request.raw:
+            seen["raw"] = list(asked.request.raw)
+        self._write(begin, seen, request=asked.request, blobs=asked.request.blobs, durable=durable)
+        self.tracer.begun(begin, asked.request)
+        return begin
+
+    def prepare_end(self, begin: Begin, outcome: Outcome, result: Result | None) -> tuple[End, tuple[Blob, ...]]:
+        """The end entry at the next position, hashed from what the program was handed, and its bytes."""
+        blobs = () if result is None else (result_blob(result), *result.contents())
+        end = End(
+            position=self._size,
+            begin=begin.position,
+            begin_digest=begin.digest,
+            outcome=outcome,
+            result=blobs[0].digest if blobs else None,
+        )
+        return end, blobs
+
+    def end(
+        self,
+        begin: Begin,
+        end: End,
+        blobs: tuple[Blob, ...],
+        result: Result | None,
+        observation: JsonObject,
+        text: str | None,
+    ) -> None:
+        """Writes an end entry."""
+        self._write(end, observation, request=None, blobs=blobs, durable=False)
+        self.tracer.ended(begin, end, result, text)
+
+    def copy(self, record: Record, *, request: Request | None, blobs: tuple[Blob, ...]) -> None:
+        """Writes an entry of the source that a served tool covers, unchanged."""
+        observation: JsonObject = {**record.observation, "covered": True}
+        self._write(record.entry, observation, request=request, blobs=blobs, durable=False)
+
+    def _write(
+        self,
+        entry: Begin | End,
+        observation: JsonObject,
+        *,
+        request: Request | None,
+        blobs: tuple[Blob, ...],
+        durable: bool,
+    ) -> None:
+        seen: JsonObject = {
+            **observation,
+            "lane": None,
+            "thread": threading.current_thread().name,
+            "time": str(self._clock()),
+        }
+        self._journal.append(Record(entry=entry, observation=seen), request=request, blobs=blobs, durable=durable)
+        self._size += 1
+
+    @property
+    def size(self) -> int:
+        """Entries so far."""
+        return self._size

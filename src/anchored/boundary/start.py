@@ -1,0 +1,108 @@
+"""Start-up inside the child: read what to do, put the boundary in, say hello. Anything that fails ends the process."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
+from pathlib import Path
+from types import ModuleType
+from typing import cast
+
+import wrapt
+
+from anchored.boundary.crossing import Gate
+from anchored.boundary.effects import Declarations
+from anchored.boundary.guard import install_guard
+from anchored.boundary.process import use_gate
+from anchored.boundary.recorder import Recorder
+from anchored.boundary.replayer import Replayer
+from anchored.canonical import JsonObject
+from anchored.library import FileJournal, load, read_order
+from anchored.replay import plan_from
+
+ATTEMPT_VARIABLE = "ANCHORED_ATTEMPT"
+"""Environment variable that names the run file of the attempt."""
+
+INSTALL_FAILED = 125
+"""Exit status of a process into which the boundary could not be put."""
+
+ADAPTERS = "anchored.adapters"
+"""Entry point group: an entry's name is the module whose import it waits for, its object takes that module."""
+
+_TRANSPORTS = {"httpx": "anchored.boundary.transport_httpx"}
+_VERSIONED = ("httpx", "openai", "anthropic")
+
+
+def start(path: Path) -> None:
+    """Puts the boundary into this process for the attempt whose run file is `path`.
+
+    1. Read the order.  2. Make the gate.  3. Wait for transports and frameworks.  4. Watch connections.  5. Say hello.
+    """
+    order = read_order(path)  # 1
+    journal = FileJournal(path)
+    gate = _gate(order, journal)  # 2
+    use_gate(gate)
+    _await_imports(gate)  # 3
+    install_guard()  # 4
+    journal.note(  # 5
+        "hello",
+        {
+            "process": os.getpid(),
+            "parent": os.getppid(),
+            "python": ".".join(str(part) for part in sys.version_info[:3]),
+            "packages": _versions(_VERSIONED),
+            "time": str(time.time_ns()),
+        },
+    )
+
+
+def _gate(order: JsonObject, journal: FileJournal) -> Gate:
+    if order["mode"] == "record":
+        patterns = cast("list[list[str]]", order["declarations"])
+        return Recorder(journal, time.time_ns, Declarations([(pattern, effect) for pattern, effect in patterns]))
+    source = load(Path(str(order["source"])))
+    patience = cast("int", order["patience_ms"]) / 1000
+    return Replayer(source, plan_from(cast("JsonObject", order["plan"])), journal, time.time_ns, patience=patience)
+
+
+def _await_imports(gate: Gate) -> None:
+    """Installs each door and adapter when its module is imported."""
+    for module, door in _TRANSPORTS.items():
+        _when_imported(module, lambda _, door=door: import_module(door).install())
+    for entry in entry_points(group=ADAPTERS):
+        _when_imported(entry.name, lambda module, entry=entry: _install_adapter(entry, module, gate))
+
+
+def _install_adapter(entry: EntryPoint, module: ModuleType, gate: Gate) -> None:
+    entry.load()(module, gate)
+
+
+def _when_imported(module: str, install: Callable[[ModuleType], None]) -> None:
+    def hook(imported: ModuleType) -> None:
+        try:
+            install(imported)
+        except BaseException as error:  # a boundary that is half there is none
+            abort(f"cannot install into {module}: {error}")
+
+    wrapt.register_post_import_hook(hook, module)
+
+
+def _versions(distributions: Iterable[str]) -> JsonObject:
+    found: JsonObject = {}
+    for name in distributions:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def abort(reason: str) -> None:
+    """Ends this process at once: without a boundary it would go live."""
+    sys.stderr.write(f"anchored: {reason}\nanchored: this process ends, so that nothing goes live unobserved.\n")
+    sys.stderr.flush()
+    os._exit(INSTALL_FAILED)

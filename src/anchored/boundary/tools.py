@@ -1,0 +1,189 @@
+"""The door for tools: one call of a tool, recorded or served."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from functools import wraps
+from typing import ParamSpec, TypeAlias, TypeVar, cast
+
+from anchored.boundary.actors import current_actor, enclosed_by
+from anchored.boundary.crossing import Crossing, Gate, Passage
+from anchored.boundary.effects import EFFECT_ATTRIBUTE, EFFECTS, Effect
+from anchored.boundary.failures import end_with_failure, failure_of, rebuild
+from anchored.boundary.process import current_gate
+from anchored.canonical import Json, JsonObject
+from anchored.events import (
+    Outcome,
+    Raised,
+    ToolValue,
+    Unreplayable,
+    decode_value,
+    encode_value,
+    tool_request,
+)
+from anchored.replay import SAFE_EFFECTS
+
+Judge: TypeAlias = Callable[[object], Outcome]
+"""Says of a tool's value whether the tool did what was asked."""
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_INSIDE: ContextVar[str | None] = ContextVar("anchored_inside_tool", default=None)
+"""Name of the function that an adapter is running as a tool, so that its own decorator records it no second time."""
+
+
+class ToolCall:
+    """One call of a tool.
+
+    Args:
+        gate: this process's gate.
+        actor: the acting agent; the current one if None.
+        name: the tool's name.
+        arguments: JSON text as the model wrote it, or the arguments by name.
+        call_id: the framework's id of the call.
+        function: the function behind the tool, for what its decorator declares.
+        judge: outcome of a value; success by default.
+        read_text: the text that a value hands to the model; the value itself if it is a str.
+    """
+
+    def __init__(
+        self,
+        gate: Gate,
+        *,
+        actor: str | None,
+        name: str,
+        arguments: str | dict[str, object],
+        call_id: str | None = None,
+        function: object = None,
+        judge: Judge = lambda _: Outcome.SUCCESS,
+        read_text: Callable[[object], str | None] = lambda value: value if isinstance(value, str) else None,
+    ) -> None:
+        self._gate = gate
+        self._judge = judge
+        self._read_text = read_text
+        self._function = getattr(function, "__name__", None)
+        declared = gate.declared(name, function)
+        request = tool_request(name=name, arguments=cast("str | Json", arguments))
+        observation: JsonObject = {}
+        if request.raw and not isinstance(arguments, str):
+            observation["unreplayable"] = "arguments that are no JSON values"
+        self._crossing = Crossing(
+            kind="execute_tool",
+            actor=actor if actor is not None else current_actor(),
+            name=name,
+            call_id=call_id,
+            request=request,
+            declared=declared,
+            may_write=declared.effect not in SAFE_EFFECTS,
+            observation=observation,
+        )
+
+    def run(self, function: Callable[[], object]) -> object:
+        """The tool's value: recorded, or what `function` returns now. Raises what the tool raised."""
+        passage = self._gate.begin(self._crossing)
+        if passage.action == "serve":
+            return self._serve(passage)
+        with enclosed_by(passage.begin.position if passage.begin else None):
+            token = _INSIDE.set(self._function)
+            try:
+                value = function()
+            except BaseException as error:
+                self._raised(passage, error)
+                raise
+            finally:
+                _INSIDE.reset(token)
+        return self._returned(passage, value)
+
+    async def run_async(self, function: Callable[[], Awaitable[object]]) -> object:
+        """`run` for a tool that is awaited."""
+        passage = self._gate.begin(self._crossing)
+        if passage.action == "serve":
+            return self._serve(passage)
+        with enclosed_by(passage.begin.position if passage.begin else None):
+            token = _INSIDE.set(self._function)
+            try:
+                value = await function()
+            except BaseException as error:
+                self._raised(passage, error)
+                raise
+            finally:
+                _INSIDE.reset(token)
+        return self._returned(passage, value)
+
+    def _serve(self, passage: Passage) -> object:
+        result = passage.result
+        if isinstance(result, Raised):
+            error = rebuild(result.error)
+            end_with_failure(self._gate, passage, error)
+            raise error
+        if not isinstance(result, ToolValue):
+            raise self._gate.poison("recorder", "a tool's recorded result is no tool's value")
+        return self._returned(passage, decode_value(result.value))
+
+    def _returned(self, passage: Passage, value: object) -> object:
+        """Hashes the value that the program is handed, whether it is live or served."""
+        observation: JsonObject = {}
+        try:
+            result = ToolValue(value=encode_value(value))
+        except Unreplayable as error:
+            result = None
+            observation["unreplayable"] = str(error)
+        self._gate.end(
+            passage,
+            outcome=self._judge(value),
+            result=result,
+            observation=observation,
+            text=self._read_text(value),
+        )
+        return value
+
+    def _raised(self, passage: Passage, error: BaseException) -> None:
+        outcome = Outcome.FAILURE if isinstance(error, Exception) else Outcome.ABORT
+        self._gate.end(passage, outcome=outcome, result=Raised(error=failure_of(error)))
+
+
+def tool(*, effect: Effect) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+    """Declares what a tool does to the world, and makes a call of it an event.
+
+    Under a framework with an adapter the framework's tool call is the event, and this only declares. A coroutine
+    function is only declared. Without `anchored record` or `replay` the function runs as it is.
+
+    Args:
+        effect: `none` (computes), `read` (looks at the world), `write` (changes it).
+
+    Example:
+        >>> @tool(effect="none")
+        ... def double(number: int) -> int:
+        ...     return 2 * number
+        >>> double(21)
+        42
+    """
+    if effect not in EFFECTS:
+        raise ValueError(f"effect must be one of {', '.join(EFFECTS)}, not {effect!r}")
+
+    def declare(function: Callable[_P, _R]) -> Callable[_P, _R]:
+        if inspect.iscoroutinefunction(function):
+            setattr(function, EFFECT_ATTRIBUTE, effect)
+            return cast("Callable[_P, _R]", function)
+
+        @wraps(function)
+        def observed(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+            gate = current_gate()
+            if gate is None or _INSIDE.get() == function.__name__:
+                token = _INSIDE.set(None)
+                try:
+                    return function(*args, **kwargs)
+                finally:
+                    _INSIDE.reset(token)
+            bound = inspect.signature(function).bind(*args, **kwargs)
+            call = ToolCall(
+                gate, actor=None, name=function.__name__, arguments=dict(bound.arguments), function=observed
+            )
+            return cast("_R", call.run(lambda: function(*args, **kwargs)))
+
+        setattr(observed, EFFECT_ATTRIBUTE, effect)
+        return observed
+
+    return declare

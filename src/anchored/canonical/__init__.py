@@ -1,0 +1,27 @@
+"""Value → RFC 8785 bytes → digest, with domains and limits."""
+
+from anchored.canonical.digest import EMPTY_TREE_HEAD, Digest, as_digest, digest
+from anchored.canonical.jcs import NotCanonical, canonical, jcs_digest, request_document
+from anchored.canonical.limits import LIMITS, Limits, check_limits
+from anchored.canonical.parse import Json, JsonObject, Span, member_spans, parse_exact, parse_hashed, parse_own
+
+__all__ = [
+    "EMPTY_TREE_HEAD",
+    "LIMITS",
+    "Digest",
+    "Json",
+    "JsonObject",
+    "Limits",
+    "NotCanonical",
+    "Span",
+    "as_digest",
+    "canonical",
+    "check_limits",
+    "digest",
+    "jcs_digest",
+    "member_spans",
+    "parse_exact",
+    "parse_hashed",
+    "parse_own",
+    "request_document",
+]

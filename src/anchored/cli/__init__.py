@@ -1,0 +1,23 @@
+"""The command line: one file per command."""
+
+from __future__ import annotations
+
+import sys
+
+from anchored.cli import export, list_, record, replay, show, verify
+from anchored.cli.app import app
+from anchored.cli.console import print_error
+from anchored.cli.exits import exit_code
+from anchored.errors import AnchoredError
+
+
+def main() -> None:
+    """Runs the command line and ends the process with the status that tells the truth."""
+    try:
+        app()
+    except AnchoredError as error:
+        print_error(error)
+        sys.exit(exit_code(error))
+
+
+__all__ = ["export", "list_", "main", "record", "replay", "show", "verify"]

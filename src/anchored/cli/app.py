@@ -1,0 +1,46 @@
+"""The application that the commands are added to, and the options that several of them have."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from anchored import __version__
+from anchored.cli.console import out, use_color
+from anchored.library import Library
+
+app = typer.Typer(
+    name="anchored",
+    help="Was a failing multi-agent run repaired, or only resampled? Record it, replay its exact prefix, change one"
+    " thing at an anchor, go live from there, and get a receipt.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+Store = Annotated[
+    str | None, typer.Option("--store", help="Folder of the recordings [default: $ANCHORED_STORE or ./.anchored].")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
+Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's name, a prefix of its digest, or `last`.")]
+
+
+@app.callback()
+def common(
+    *,
+    color: Annotated[bool | None, typer.Option("--color/--no-color", help="Colours; also NO_COLOR=1.")] = None,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and end.", is_eager=True)] = False,
+) -> None:
+    """Options before the command."""
+    use_color(color)
+    if version:
+        out().print(f"anchored {__version__}")
+        raise typer.Exit
+
+
+def library(store: str | None) -> Library:
+    """The store that is meant."""
+    return Library.locate(store, os.environ)

@@ -1,0 +1,178 @@
+"""What people see: colours on a terminal, everything from a trace escaped, JSON where it is asked for."""
+
+from __future__ import annotations
+
+import json
+import sys
+import unicodedata
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Protocol
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from anchored.canonical import Json, JsonObject
+from anchored.errors import AnchoredError
+from anchored.replay import Absent, Divergence
+
+_SHORT = 12
+_WINDOW = 48
+
+
+class _Settings:
+    color: bool | None = None
+
+
+def use_color(color: bool | None) -> None:
+    """Colour on or off; None leaves it to the terminal and NO_COLOR."""
+    _Settings.color = color
+
+
+def out() -> Console:
+    """Standard output: what was asked for."""
+    return _console(stderr=False)
+
+
+def err() -> Console:
+    """Standard error: progress, summaries, errors."""
+    return _console(stderr=True)
+
+
+def _console(*, stderr: bool) -> Console:
+    no_color = True if _Settings.color is False else None
+    console = Console(stderr=stderr, no_color=no_color, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    if not console.is_terminal:
+        console.width = 160
+    return console
+
+
+def print_json(value: Json) -> None:
+    """JSON on standard output, one document."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=True) + "\n")
+
+
+def print_error(error: AnchoredError) -> None:
+    """An error of ours on standard error."""
+    console = err()
+    console.print(Text("error ", style="bold red") + Text(visible(error.problem)))
+    for name, value in (("expected", error.expected), ("found", error.found), ("next", error.next_step)):
+        console.print(Text(f"  {name + ':':<10}", style="dim") + Text(visible(value)))
+
+
+def visible(text: str, *, lines: bool = False) -> str:
+    """Text from a trace with control, bidi and other invisible characters written out.
+
+    Args:
+        text: anything.
+        lines: keep line breaks.
+    """
+    return "".join(
+        character if _harmless(character) or (lines and character == "\n") else _escaped(character)
+        for character in text
+    )
+
+
+def _harmless(character: str) -> bool:
+    return character == " " or (character.isprintable() and unicodedata.category(character) not in ("Cf", "Cs", "Co"))
+
+
+def _escaped(character: str) -> str:
+    return (
+        character.encode("unicode_escape").decode("ascii")
+        if ord(character) < 0xD800 or ord(character) > 0xDFFF
+        else f"\\u{ord(character):04x}"
+    )
+
+
+def short(digest: str) -> str:
+    """The first digits of a digest."""
+    return digest[:_SHORT]
+
+
+def clip(text: str, width: int) -> str:
+    """Text in one line of at most `width` characters."""
+    line = visible(text)
+    return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
+    """An empty table in the one style."""
+    made = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for name in columns:
+        made.add_column(name, justify="right" if name in right else "left", no_wrap=True, overflow="ellipsis")
+    return made
+
+
+def print_divergence(console: Console, divergence: Divergence) -> None:
+    """Where and how a replay left the recording."""
+    head = {
+        "changed": f"at {divergence.position}, {divergence.recorded_call}",
+        "extra": f"after the recorded end at {divergence.position}, {divergence.actual_call}",
+        "missing": f"at {divergence.position}, {divergence.recorded_call}",
+        "result": f"at {divergence.position}, {divergence.recorded_call}",
+    }[divergence.kind]
+    what = {
+        "changed": "another request than the recorded one",
+        "extra": "a call that was not recorded",
+        "missing": "a recorded call that the program never made",
+        "result": "a result that was not handed out as recorded",
+    }[divergence.kind]
+    console.print(Text("  diverged ", style="bold red") + Text(visible(head)) + Text(f": {what}"))
+    if divergence.kind != "changed":
+        return
+    recorded, actual = _both_sides(divergence)
+    console.print(Text(f"    field     {visible(divergence.path) or '/'}"))
+    console.print(Text("  - recorded  ", style="red") + Text(recorded))
+    console.print(Text("  + actual    ", style="green") + Text(actual))
+
+
+def _both_sides(divergence: Divergence) -> tuple[str, str]:
+    """Both values, of long texts only what lies around the first difference."""
+    one, other = divergence.recorded, divergence.actual
+    if isinstance(one, str) and isinstance(other, str):
+        at = next(
+            (place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]),
+            min(len(one), len(other)),
+        )
+        return _window(one, at), _window(other, at)
+    return _one_side(one), _one_side(other)
+
+
+def _window(text: str, at: int) -> str:
+    start, end = max(0, at - _WINDOW), at + _WINDOW
+    before, after = "…" if start else "", "…" if end < len(text) else ""
+    return f'{before}"{visible(text[start:end])}"{after}'
+
+
+def _one_side(value: Json | Absent) -> str:
+    return "nothing" if isinstance(value, Absent) else clip(json.dumps(value, ensure_ascii=False), 2 * _WINDOW)
+
+
+class Progress(Protocol):
+    """Called with the number of entries so far."""
+
+    def __call__(self, entries: int, /) -> None: ...
+
+
+@contextmanager
+def progress(label: str, total: int | None = None, *, quiet: bool = False) -> Generator[Progress | None]:
+    """A line on standard error that moves while a program runs; nothing where that is no terminal."""
+    console = err()
+    if quiet or not console.is_terminal:
+        yield None
+        return
+    with console.status(visible(label)) as status:
+
+        def update(entries: int, /) -> None:
+            of = f" of {total}" if total is not None else ""
+            status.update(visible(f"{label}: {entries}{of} entries"))
+
+        yield update
+
+
+def labelled(console: Console, rows: JsonObject) -> None:
+    """Names and values, one a line."""
+    for name, value in rows.items():
+        console.print(Text(f"  {name + ':':<14}", style="dim") + Text(visible(str(value))))

@@ -1,0 +1,80 @@
+"""What several commands read out of a recording."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from anchored.errors import AnchorError
+from anchored.events import HttpResult, ToolValue, decode_value, model_output
+from anchored.recording import Event, Recording, event_id
+
+_LONGEST_POSITION = 7
+_SHORTEST_ID = 4
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EventLine:
+    """One event as a timeline shows it.
+
+    Attributes:
+        tokens: input and output tokens together; None if the provider does not say.
+        size: bytes of its result.
+        says: what its result says, in words.
+    """
+
+    event: Event
+    tokens: int | None
+    size: int
+    says: str
+
+
+def event_line(recording: Recording, event: Event) -> EventLine:
+    """An event with what its result says."""
+    result = recording.result(event)
+    if isinstance(result, HttpResult):
+        output = model_output(result.body) if event.begin.kind != "http" else None
+        if output is None:
+            return EventLine(event=event, tokens=None, size=len(result.body), says=f"HTTP {result.status}")
+        counted = [count for count in (output.input_tokens, output.output_tokens) if count is not None]
+        calls = f"calls {', '.join(output.calls)}" if output.calls else ""
+        says = " ".join(part for part in (output.text, calls) if part) or f"HTTP {result.status}"
+        return EventLine(event=event, tokens=sum(counted) if counted else None, size=len(result.body), says=says)
+    if isinstance(result, ToolValue):
+        says = value_text(decode_value(result.value))
+        return EventLine(event=event, tokens=None, size=len(result.value), says=says)
+    says = result.error.message if result is not None else ""
+    return EventLine(event=event, tokens=None, size=0, says=says)
+
+
+def value_text(value: object) -> str:
+    """A tool's value in words: a text as it is, of a (flag, message) pair its content, else Python's own form."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, tuple) and value and isinstance(value[-1], dict):
+        content = cast("dict[object, object]", value[-1]).get("content")
+        return content if isinstance(content, str) else repr(content)
+    return repr(value)
+
+
+def position_of(recording: Recording, reference: str) -> int:
+    """The position that a number or the prefix of an event id means.
+
+    Raises:
+        AnchorError: none, or more than one.
+    """
+    if reference.isascii() and reference.isdigit() and len(reference) <= _LONGEST_POSITION:
+        return int(reference)
+    matching = [
+        event.position
+        for event in recording.log.events
+        if len(reference) >= _SHORTEST_ID and event_id(recording.opening.run, event.position).startswith(reference)
+    ]
+    if len(matching) == 1:
+        return matching[0]
+    raise AnchorError(
+        "No such event." if not matching else "More than one event has this id.",
+        expected=f"a position from 0 to {len(recording.log) - 1}, or a prefix of an event id",
+        found=repr(reference),
+        next_step="See `anchored show RUN`.",
+    )

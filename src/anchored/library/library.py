@@ -1,0 +1,202 @@
+"""A store of runs: a folder with one file per run and an index."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from anchored.canonical import JsonObject, canonical
+from anchored.errors import AnchoredError, DamagedError, StoreError, UsageError
+from anchored.library.loading import load
+from anchored.recording import Closing, Opening, Recording, to_document
+from anchored.storage import IndexRow, ProjectIndex, RunFile
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_SHORTEST_DIGEST = 4
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Listed:
+    """One run of a store, as far as it can be read.
+
+    Attributes:
+        name: the run's name.
+        row: what the index knows; None where the file is damaged.
+        error: why it cannot be read.
+    """
+
+    name: str
+    row: IndexRow | None
+    error: AnchoredError | None = None
+
+
+class Library:
+    """The runs of one store.
+
+    Args:
+        root: the store's folder; made with mode 0700 when first written to, and ignored by git.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._runs = root / "runs"
+        self._index = ProjectIndex(root / "project.db")
+
+    @classmethod
+    def locate(cls, given: str | None, environment: Mapping[str, str]) -> Library:
+        """The store that is meant: `--store`, else ANCHORED_STORE, else `./.anchored`."""
+        return cls(Path(given or environment.get("ANCHORED_STORE") or ".anchored").absolute())
+
+    def path(self, name: str) -> Path:
+        """The file of the run `name`."""
+        return self._runs / f"{name}.sqlite"
+
+    def output_path(self, name: str) -> Path:
+        """Where the output of a replay's program is kept."""
+        return self._runs / f"{name}.out"
+
+    def receipt_path(self, name: str) -> Path:
+        """Where the receipt of a replay is kept."""
+        return self._runs / f"{name}.receipt.json"
+
+    def create(self, name: str, opening: Opening, order: JsonObject) -> Path:
+        """A new run file with its opening and what the child is to do; its path.
+
+        Raises:
+            UsageError: the name is no name.
+            StoreError: there is such a run already, or the store cannot be written.
+        """
+        if not _NAME.fullmatch(name):
+            raise UsageError(
+                "A run cannot have this name.",
+                expected="up to 100 letters, digits, dots, dashes and underscores, the first a letter or digit",
+                found=repr(name),
+                next_step="Choose another --name, or leave it out.",
+            )
+        self._prepare()
+        file = RunFile.create(self.path(name))
+        file.note("opening", canonical(to_document(opening)))
+        file.note("order", canonical(order))
+        file.close()
+        return self.path(name)
+
+    def unused_name(self, stem: str) -> str:
+        """`stem-1`, or the first such name that no run has."""
+        clean = re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-._")[:80] or "run"
+        number = 1
+        while self.path(f"{clean}-{number}").exists():
+            number += 1
+        return f"{clean}-{number}"
+
+    def finish(self, name: str, closing: Closing) -> None:
+        """Closes a run and puts it into the index."""
+        file = RunFile.open(self.path(name))
+        file.finish(canonical(to_document(closing)))
+        file.close()
+        self._index.put(self._row(name))
+
+    def listed(self) -> list[Listed]:
+        """All runs, oldest first; the index is brought up to date on the way."""
+        known = self._index.rows() if self.root.is_dir() else {}
+        found: list[Listed] = []
+        for path in sorted(self._runs.glob("*.sqlite")):
+            name = path.stem
+            row = known.pop(name, None)
+            try:
+                if row is None or row.stamp != _stamp(path):
+                    row = self._row(name)
+                    self._index.put(row)
+                found.append(Listed(name=name, row=row))
+            except (DamagedError, StoreError) as error:
+                found.append(Listed(name=name, row=None, error=error))
+        for name in known:
+            self._index.drop(name)
+        return sorted(found, key=lambda item: (item.row.created if item.row else 0, item.name))
+
+    def name_of(self, reference: str) -> str:
+        """The name of the run that a name, a digest prefix or `last` means.
+
+        Raises:
+            UsageError: none, or more than one.
+        """
+        if _NAME.fullmatch(reference) and self.path(reference).is_file():
+            return reference
+        listed = self.listed()
+        if reference == "last" and listed:
+            return listed[-1].name
+        matching = {
+            item.row.digest: item.name
+            for item in reversed(listed)
+            if len(reference) >= _SHORTEST_DIGEST and item.row and item.row.digest.startswith(reference)
+        }
+        if len(matching) == 1:  # an exact replay has the digest of its source, which is the older one
+            return next(iter(matching.values()))
+        names = ", ".join(item.name for item in listed[-5:]) or "the store is empty"
+        raise UsageError(
+            "No such run." if not matching else "More than one recording has such a digest.",
+            expected=f"a name, a digest prefix of at least {_SHORTEST_DIGEST} digits, or `last`",
+            found=f"{reference!r} in {self.root} ({', '.join(matching.values()) if matching else names})",
+            next_step="See `anchored list`; another store is chosen with --store.",
+        )
+
+    def open(self, reference: str) -> Recording:
+        """The recording that a name, a digest prefix or `last` means, verified.
+
+        Raises:
+            UsageError: none, or more than one.
+            DamagedError: it is not what was written.
+        """
+        return load(self.path(self.name_of(reference)))
+
+    def by_digest(self, digest: str) -> list[str]:
+        """Names of the runs with this recording digest."""
+        return [item.name for item in self.listed() if item.row and item.row.digest == digest]
+
+    def attempts(self, plan: str) -> int:
+        """How many attempts of a replay plan this store holds."""
+        return sum(1 for item in self.listed() if item.row and item.row.plan == plan)
+
+    def _row(self, name: str) -> IndexRow:
+        path = self.path(name)
+        stamp = _stamp(path)
+        recording = load(path)
+        opening, closing = recording.opening, recording.closing
+        orders = recording.notes_of("order")
+        replayed = opening.replayed
+        return IndexRow(
+            name=name,
+            digest=recording.digest,
+            mode=opening.mode,
+            source=replayed.source if replayed else None,
+            plan=str(orders[0].get("plan_digest")) if replayed and orders else None,
+            attempt=replayed.attempt if replayed else None,
+            entries=len(recording.log),
+            stop=f"{closing.stop.reason} {closing.stop.status}" if closing else "unsealed",
+            created=int(str(orders[0].get("created", 0))) if orders else 0,
+            stamp=stamp,
+        )
+
+    def _prepare(self) -> None:
+        try:
+            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._runs.mkdir(mode=0o700, exist_ok=True)
+            ignore = self.root / ".gitignore"
+            if not ignore.exists():
+                ignore.write_text("*\n", encoding="utf-8")
+        except OSError as error:
+            raise StoreError(
+                "The store cannot be made.",
+                expected="a folder that can be written",
+                found=f"{self.root}: {error.strerror}",
+                next_step="Choose another folder with --store or ANCHORED_STORE.",
+            ) from error
+
+
+def _stamp(path: Path) -> str:
+    parts = [path, path.with_name(path.name + "-wal")]
+    return " ".join(
+        f"{status.st_size}:{status.st_mtime_ns}" for part in parts if part.exists() and (status := os.stat(part))
+    )

@@ -1,0 +1,310 @@
+"""Verifying a receipt, alone and against the recordings that it speaks of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from anchored.canonical import Digest, JsonObject, as_digest, jcs_digest, parse_own
+from anchored.errors import DamagedError, UnsupportedError
+from anchored.receipts.statement import NOT_EVALUATED, PREDICATE_TYPE, STATEMENT_TYPE, suffix_digest
+from anchored.recording import Recording, verify_consistency
+
+SELF_CONSISTENT = "self-consistent"
+MATCHES_RECORDINGS = "matches the recordings"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    """What was checked of a receipt.
+
+    Attributes:
+        level: `self-consistent` or `matches the recordings`.
+        steps: what was checked, in order.
+        predicate: the receipt's statement, for reading.
+    """
+
+    level: str
+    steps: list[str] = field(default_factory=list[str])
+    predicate: JsonObject
+
+
+class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Every field is there, and no other."""
+
+
+class _Tree(_Strict, frozen=True):
+    recording: str
+    size: int
+    head: str
+
+
+class _Prefix(_Strict, frozen=True):
+    digest: str
+    size: int
+    head: str
+
+
+class _Anchor(_Strict, frozen=True):
+    digest: str
+    event: str
+    position: int
+    entry: str
+
+
+class _Proofs(_Strict, frozen=True):
+    source: list[str]
+    replay: list[str]
+
+
+class _Plan(_Strict, frozen=True):
+    digest: str
+    attempt: int
+
+
+class _Kind(_Strict, frozen=True):
+    kind: str
+    digest: str
+
+
+class _Pair(_Strict, frozen=True):
+    source: str
+    replay: str
+
+
+class _Effects(_Strict, frozen=True):
+    allow: bool
+    declarations: str | None
+
+
+class _Counts(_Strict, frozen=True):
+    served: int
+    live: int
+    carried: int
+    covered: int
+    containers: int
+    substituted: int
+
+
+class _Suffix(_Strict, frozen=True):
+    digest: str
+    entries: int
+
+
+class _Predicate(_Strict, frozen=True):
+    authority: str
+    mode: str
+    source: _Tree
+    replay: _Tree
+    prefix: _Prefix
+    proofs: _Proofs
+    anchor: _Anchor | None
+    plan: _Plan
+    intervention: _Kind
+    configuration: _Pair
+    admission: str
+    external_state: str
+    effects: _Effects
+    normalisations: list[str]
+    unobserved: list[str]
+    recorder: str
+    counts: _Counts
+    regenerated: str
+    suffix: _Suffix
+    source_suffix: _Suffix
+    combined: str
+    digest: str
+
+
+class _Subject(_Strict, frozen=True):
+    name: str
+    digest: dict[str, str]
+
+
+class _Statement(_Strict, frozen=True, rename={"type": "_type"}):
+    type: str
+    predicateType: str
+    subject: list[_Subject]
+    predicate: _Predicate
+
+
+def verify_receipt(receipt: bytes, *, source: Recording | None = None, replay: Recording | None = None) -> Checked:
+    """Checks a receipt.
+
+    1. Bytes: exactly the canonical form of one statement of this version.
+    2. Fields: each of its kind, none missing, none unknown; authority is none.
+    3. Digest: the receipt's own.
+    4. Prefix and anchor: their digests are those of what they name.
+    5. Proofs: the prefix is one of the source's and of the replay's log.
+    6. Sums: sizes, suffix counts, mode and regeneration fit together.
+    7. With recordings: everything above is what they have.
+
+    Args:
+        receipt: the file's bytes.
+        source: the recording that was replayed.
+        replay: the recording of the replay.
+
+    Raises:
+        DamagedError: with the first check that fails.
+        UnsupportedError: a newer version wrote it.
+    """
+    document = parse_own(receipt, what="The receipt")  # 1
+    statement = _statement(document)  # 2
+    predicate = statement.predicate
+    steps = ["canonical bytes", "fields of version 1, authority none"]
+    _check(predicate.digest == _own_digest(document), "the receipt's own digest")  # 3
+    _check_prefix(predicate)  # 4
+    _check_proofs(predicate)  # 5
+    _check_sums(statement)  # 6
+    steps += ["own digest", "prefix and anchor digests", "consistency proofs", "sizes, mode and regeneration"]
+    level = SELF_CONSISTENT
+    if source is not None and replay is not None:  # 7
+        _check_recordings(predicate, source, replay)
+        steps.append("both recordings, entry by entry")
+        level = MATCHES_RECORDINGS
+    held: Any = document["predicate"]
+    return Checked(level=level, steps=steps, predicate=held)
+
+
+def _statement(document: JsonObject) -> _Statement:
+    kind = document.get("predicateType")
+    if isinstance(kind, str) and kind.startswith("urn:anchored:replay:v") and kind != PREDICATE_TYPE:
+        raise UnsupportedError(
+            "This receipt is of another version.",
+            expected=PREDICATE_TYPE,
+            found=kind[:80],
+            next_step="Install the version of `anchored` that knows it.",
+        )
+    try:
+        statement = msgspec.convert(document, _Statement)
+    except msgspec.ValidationError as error:
+        raise _bad("the fields of a receipt", str(error)) from error
+    predicate = statement.predicate
+    _check(statement.type == STATEMENT_TYPE and kind == PREDICATE_TYPE, "the statement's type")
+    _check(predicate.authority == "none", "authority none")
+    _check(predicate.admission == NOT_EVALUATED and predicate.external_state == NOT_EVALUATED, "not-evaluated parts")
+    _check(predicate.recorder == "in-process", "an in-process recorder")
+    for digest in _digests(predicate):
+        as_digest(digest)
+    counts = msgspec.structs.astuple(predicate.counts)
+    sizes = (predicate.source.size, predicate.replay.size, predicate.prefix.size, predicate.suffix.entries)
+    _check(min(*counts, *sizes, predicate.source_suffix.entries) >= 0, "counts of at least 0")
+    _check(predicate.plan.attempt >= 1, "an attempt from 1")
+    return statement
+
+
+def _digests(predicate: _Predicate) -> list[str]:
+    anchor = predicate.anchor
+    declarations = predicate.effects.declarations
+    return [
+        *(part for tree in (predicate.source, predicate.replay) for part in (tree.recording, tree.head)),
+        predicate.prefix.digest,
+        predicate.prefix.head,
+        *predicate.proofs.source,
+        *predicate.proofs.replay,
+        *((anchor.digest, anchor.event, anchor.entry) if anchor else ()),
+        predicate.plan.digest,
+        predicate.intervention.digest,
+        predicate.configuration.source,
+        predicate.configuration.replay,
+        *([declarations] if declarations is not None else []),
+        predicate.suffix.digest,
+        predicate.source_suffix.digest,
+        predicate.combined,
+        predicate.digest,
+    ]
+
+
+def _own_digest(document: JsonObject) -> Digest:
+    held: Any = document["predicate"]
+    predicate = {key: value for key, value in held.items() if key != "digest"}
+    return jcs_digest("receipt", {**document, "predicate": predicate})
+
+
+def _check_prefix(predicate: _Predicate) -> None:
+    prefix, anchor = predicate.prefix, predicate.anchor
+    _check(prefix.digest == jcs_digest("prefix", {"size": prefix.size, "head": prefix.head}), "the prefix digest")
+    if anchor is not None:
+        held: JsonObject = {
+            "event": anchor.event,
+            "position": anchor.position,
+            "entry": anchor.entry,
+            "prefix": prefix.digest,
+        }
+        _check(anchor.digest == jcs_digest("anchor", held), "the anchor digest")
+
+
+def _check_proofs(predicate: _Predicate) -> None:
+    prefix = predicate.prefix
+    for name, tree, proof in (
+        ("source", predicate.source, predicate.proofs.source),
+        ("replay", predicate.replay, predicate.proofs.replay),
+    ):
+        holds = verify_consistency(
+            first=prefix.size,
+            first_head=Digest(prefix.head),
+            second=tree.size,
+            second_head=Digest(tree.head),
+            proof=proof,
+        )
+        _check(holds, f"a proof that the prefix begins the log of the {name}")
+
+
+def _check_sums(statement: _Statement) -> None:
+    predicate = statement.predicate
+    subject = [item.name == "replay" and item.digest for item in statement.subject]
+    recording = predicate.replay.recording
+    _check(
+        subject == [{"anchoredRecordingV1": recording}] and predicate.combined == recording, "one subject, the replay"
+    )
+    size = predicate.prefix.size
+    if predicate.mode == "anchored":
+        anchor = predicate.anchor
+        _check(
+            anchor is not None and anchor.position == size < predicate.source.size, "an anchor where the prefix ends"
+        )
+    else:
+        _check(predicate.mode == "full" and predicate.anchor is None, "mode full without an anchor, or mode anchored")
+        _check(predicate.source.size == size == predicate.replay.size, "one size in mode full")
+    _check(predicate.suffix.entries == predicate.replay.size - size, "the suffix's count")
+    _check(predicate.source_suffix.entries == predicate.source.size - size, "the source suffix's count")
+    words = {
+        "none": predicate.suffix.entries == 0,
+        "verbatim": predicate.suffix == predicate.source_suffix and predicate.suffix.entries > 0,
+        "new": predicate.suffix.digest != predicate.source_suffix.digest and predicate.suffix.entries > 0,
+    }
+    _check(words.get(predicate.regenerated, False), "regenerated as the suffixes say")
+
+
+def _check_recordings(predicate: _Predicate, source: Recording, replay: Recording) -> None:
+    size = predicate.prefix.size
+    for name, tree, recording in (("source", predicate.source, source), ("replay", predicate.replay, replay)):
+        stated = (tree.recording, tree.size, tree.head)
+        _check(stated == (recording.digest, len(recording.log), recording.log.head), f"the recording of the {name}")
+        _check(recording.log.tree.root(size) == predicate.prefix.head, f"the prefix of the {name}")
+    anchor = predicate.anchor
+    event = source.log.event_at(size)
+    _check(anchor is None or (event is not None and event.begin.digest == anchor.entry), "the anchor's entry")
+    configuration = (source.summary.configuration, replay.summary.configuration)
+    _check((predicate.configuration.source, predicate.configuration.replay) == configuration, "both configurations")
+    prefix = Digest(predicate.prefix.digest)
+    for suffix, recording in ((predicate.suffix, replay), (predicate.source_suffix, source)):
+        entries = [entry.digest for entry in recording.log.entries[size:]]
+        held = suffix_digest(prefix, Digest(anchor.digest) if anchor else None, entries)
+        _check(suffix.digest == held, "the suffix digest")
+
+
+def _check(holds: bool, what: str) -> None:
+    if not holds:
+        raise _bad(what, "something else")
+
+
+def _bad(expected: str, found: str) -> DamagedError:
+    return DamagedError(
+        "The receipt does not hold.",
+        expected=expected,
+        found=found,
+        next_step="Do not rely on it; replay again to get a new one.",
+    )

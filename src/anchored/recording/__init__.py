@@ -1,0 +1,59 @@
+"""The log, the recording around it, its Merkle tree, its anchors, and the format's version."""
+
+from anchored.recording.anchor import Anchor, anchor_on, event_id, prefix_digest
+from anchored.recording.documents import (
+    FORMAT,
+    Closing,
+    Final,
+    Opening,
+    Replayed,
+    Stop,
+    closing_from,
+    opening_from,
+    replayed_from,
+    to_document,
+)
+from anchored.recording.log import Event, Log
+from anchored.recording.merkle import Tree, consistency_proof, root, verify_consistency, verify_inclusion
+from anchored.recording.recording import (
+    Contents,
+    Note,
+    Observation,
+    Record,
+    Recording,
+    Summary,
+    check_closing,
+    summarize,
+)
+
+__all__ = [
+    "FORMAT",
+    "Anchor",
+    "Closing",
+    "Contents",
+    "Event",
+    "Final",
+    "Log",
+    "Note",
+    "Observation",
+    "Opening",
+    "Record",
+    "Recording",
+    "Replayed",
+    "Stop",
+    "Summary",
+    "Tree",
+    "anchor_on",
+    "check_closing",
+    "closing_from",
+    "consistency_proof",
+    "event_id",
+    "opening_from",
+    "prefix_digest",
+    "replayed_from",
+    "root",
+    "summarize",
+    "to_document",
+    "verify_consistency",
+    "verify_inclusion",
+]

@@ -1,0 +1,174 @@
+"""A recording: task, initial state, run configuration, log, stop reason, final answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol, cast
+
+from anchored.canonical import Digest, Json, JsonObject, jcs_digest
+from anchored.errors import DamagedError
+from anchored.events import Begin, Entry, Request, Result, request_view, result_from_blobs
+from anchored.recording.documents import Closing, Final, Opening, Stop, to_document
+from anchored.recording.log import Event, Log
+
+Observation = JsonObject
+"""What was seen of an entry and is in no digest: time, lane, thread, origin, other headers."""
+
+
+class Contents(Protocol):
+    """Bytes by digest, verified by whoever provides them."""
+
+    def blob(self, digest: Digest) -> bytes:
+        """Bytes of a message, body, result or raw part; KeyError if there are none."""
+        ...
+
+    def request(self, digest: Digest) -> Request:
+        """The request that a digest stands for; KeyError if there is none."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Record:
+    """An entry and what was observed of it.
+
+    Attributes:
+        entry: what the digest covers.
+        observation: what it does not cover; `lane` is null until lanes are recorded.
+    """
+
+    entry: Entry
+    observation: Observation
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Note:
+    """Something said about a run outside its log: a hello, a poison, a connection that was not observed, …"""
+
+    kind: str
+    document: JsonObject
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Summary:
+    """What a recording digest is made of, each part as the digest of its document or null."""
+
+    task: Digest | None
+    state: Digest | None
+    configuration: Digest
+    stop: Digest | None
+    final: Digest | None
+    size: int
+    head: Digest
+
+    @property
+    def recording(self) -> Digest:
+        """`H("recording", JCS{task, state, configuration, stop, final, size, head})`."""
+        return jcs_digest("recording", self.document())
+
+    def document(self) -> JsonObject:
+        return {
+            "task": self.task,
+            "state": self.state,
+            "configuration": self.configuration,
+            "stop": self.stop,
+            "final": self.final,
+            "size": self.size,
+            "head": self.head,
+        }
+
+
+def summarize(
+    *, log: Log, task: str | None, state: str, configuration: JsonObject, stop: Stop | None, final: Final | None
+) -> Summary:
+    """The parts of a recording digest."""
+    return Summary(
+        task=None if task is None else jcs_digest("task", task),
+        state=None if state == "undeclared" else jcs_digest("state", state),
+        configuration=jcs_digest("configuration", configuration),
+        stop=None if stop is None else jcs_digest("stop", to_document(stop)),
+        final=None if final is None else jcs_digest("final", to_document(final)),
+        size=len(log),
+        head=log.head,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recording:
+    """A whole run as it was read.
+
+    Attributes:
+        opening: what was known when it started.
+        closing: what was known when it ended; None for a run that is going on or was killed (`unsealed`).
+        records: the log with its observations.
+        notes: what was said outside the log, in order, opening and closing left out.
+        contents: the bytes that the digests stand for.
+    """
+
+    opening: Opening
+    closing: Closing | None
+    records: Sequence[Record]
+    notes: Sequence[Note]
+    contents: Contents = field(repr=False)
+
+    @cached_property
+    def log(self) -> Log:
+        """The log, checked."""
+        return Log([record.entry for record in self.records])
+
+    @cached_property
+    def summary(self) -> Summary:
+        """The parts of the recording digest."""
+        return summarize(
+            log=self.log,
+            task=self.opening.task,
+            state=self.closing.state if self.closing else "undeclared",
+            configuration=self.configuration,
+            stop=self.closing.stop if self.closing else None,
+            final=self.closing.final if self.closing else None,
+        )
+
+    @property
+    def configuration(self) -> JsonObject:
+        """The run configuration, as far as it is known."""
+        return cast("JsonObject", self.closing.configuration if self.closing else self.opening.configuration)
+
+    @property
+    def digest(self) -> Digest:
+        """The recording digest."""
+        return self.summary.recording
+
+    def notes_of(self, kind: str) -> list[JsonObject]:
+        """Documents of all notes of a kind, in order."""
+        return [note.document for note in self.notes if note.kind == kind]
+
+    def observation(self, position: int) -> Observation:
+        """What was observed of the entry at `position`."""
+        return self.records[position].observation
+
+    def request(self, begin: Begin) -> JsonObject:
+        """The request of a begin, for reading: parts that are identified by raw bytes stand as `{"raw": digest}`."""
+        return request_view(self.contents.request(begin.request).document(), self.contents.blob)
+
+    def result(self, event: Event) -> Result | None:
+        """The result of an event; None where there is none or it could not be kept."""
+        if event.end is None or event.end.result is None:
+            return None
+        return result_from_blobs(event.end.result, self.contents.blob)
+
+
+def check_closing(recording: Recording) -> None:
+    """Raises `DamagedError` unless the closing states the size, head and digest that the log has."""
+    closing = recording.closing
+    if closing is None:
+        return
+    stated: list[Json] = [closing.size, closing.head, closing.recording]
+    actual: list[Json] = [len(recording.log), recording.log.head, recording.digest]
+    if stated != actual:
+        raise DamagedError(
+            "The closing of the recording does not fit its log.",
+            expected=f"size, head and digest {stated}",
+            found=f"{actual}",
+            next_step="Restore the file from a copy, or record the run again.",
+        )

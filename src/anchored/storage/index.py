@@ -1,0 +1,88 @@
+"""`project.db`: the mutable index of a store's runs. It can be lost: the run files say the same."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass
+from pathlib import Path
+
+from anchored.errors import StoreError
+
+_SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS run (name TEXT PRIMARY KEY, digest TEXT NOT NULL, mode TEXT NOT NULL,"
+    " source TEXT, plan TEXT, attempt INTEGER, entries INTEGER NOT NULL, stop TEXT NOT NULL, created INTEGER NOT NULL,"
+    " stamp TEXT NOT NULL) STRICT"
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IndexRow:
+    """One run as `anchored list` shows it.
+
+    Attributes:
+        name: the run's name.
+        digest: recording digest.
+        mode: record or replay.
+        source: what a replay replays, by recording digest.
+        plan: digest of a replay's plan.
+        attempt: number of the attempt at that plan.
+        entries: size of the log.
+        stop: stop reason in words.
+        created: when it started, Unix time in seconds.
+        stamp: size and time of the file when the row was made; a row whose stamp is old is made anew.
+    """
+
+    name: str
+    digest: str
+    mode: str
+    source: str | None
+    plan: str | None
+    attempt: int | None
+    entries: int
+    stop: str
+    created: int
+    stamp: str
+
+
+class ProjectIndex:
+    """The index of one store."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def put(self, row: IndexRow) -> None:
+        """Adds or replaces a run's row."""
+        with self._open() as db:
+            db.execute("INSERT OR REPLACE INTO run VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", astuple(row))
+
+    def drop(self, name: str) -> None:
+        """Removes a run's row."""
+        with self._open() as db:
+            db.execute("DELETE FROM run WHERE name = ?", (name,))
+
+    def rows(self) -> dict[str, IndexRow]:
+        """All rows by name."""
+        columns = ", ".join(IndexRow.__slots__)
+        with self._open() as db:
+            found = db.execute(f"SELECT {columns} FROM run").fetchall()
+        return {row[0]: IndexRow(**dict(zip(IndexRow.__slots__, row, strict=True))) for row in found}
+
+    @contextmanager
+    def _open(self) -> Generator[sqlite3.Connection]:
+        try:
+            db = sqlite3.connect(self._path, timeout=30)
+            try:
+                with db:
+                    db.execute(_SCHEMA)
+                    yield db
+            finally:
+                db.close()
+        except sqlite3.Error as error:
+            raise StoreError(
+                "The project's index cannot be used.",
+                expected="a SQLite file that can be written",
+                found=f"{self._path}: {error}",
+                next_step="Delete it; it is made anew from the run files.",
+            ) from error
