@@ -77,13 +77,20 @@ def assert_exact_with_broken_tool(stand: Stand, position: int) -> None:
 def test_guidance_changes_the_suffix_alone(stand: Stand) -> None:
     """R4-11: the message is in the anchor's request, once, at its end; the program's own later requests lack it."""
     text = "Use the current figure, not the superseded one; check the year."
+    calls = stand.calls()
     done, attempt = stand.replay("first", "--at", "18", "--guide", text)
     assert done.status == 0, done.err
-    recorded = stand.anchored("show", "first", "--event", "18", "--json").json["request"]["body"]["messages"]
-    sent = stand.anchored("show", attempt["name"], "--event", "18", "--json").json["request"]["body"]["messages"]
-    assert sent == [*recorded, {"role": "user", "content": text}]
-    later = stand.anchored("show", attempt["name"], "--event", "24", "--json").json["request"]["body"]["messages"]
-    assert {"role": "user", "content": text} not in later
+    recorded = stand.anchored("show", "first", "--event", "18", "--json").json["request"]
+    event = stand.anchored("show", attempt["name"], "--event", "18", "--json").json
+    assert event["request"] == recorded, "the program asked what it asked before"
+    assert event["sent"]["body"]["messages"] == [*recorded["body"]["messages"], {"role": "user", "content": text}]
+    assert stand.endpoint.calls()[calls].digest != stand.endpoint.calls()[9].digest
+    later = stand.anchored("show", attempt["name"], "--event", "24", "--json").json
+    assert later["sent"] is None
+    assert {"role": "user", "content": text} not in later["request"]["body"]["messages"]
+    again, second = stand.replay(attempt["name"])
+    assert again.status == 0, "a guided replay can be replayed itself"
+    assert second["verdict"] == "exact"
 
 
 def test_guidance_on_a_tool_goes_to_the_call_that_issued_it(stand: Stand) -> None:

@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 from anchored.canonical import JsonObject
 from anchored.events import Begin, Declared, Kind, Outcome, Request, Result
-from anchored.replay import Intervention
+from anchored.replay import Guide
 
 POISON_TEXT = "anchored ended this replay"
 """Constant, since a difference in the text would be read by the agents."""
@@ -63,7 +63,7 @@ class Passage:
     begin: Begin | None
     result: Result | None = None
     outcome: Outcome = Outcome.UNKNOWN
-    intervention: Intervention | None = None
+    intervention: Guide | None = None
 
 
 class Gate(Protocol):
@@ -85,10 +85,19 @@ class Gate(Protocol):
         result: Result | None,
         observation: JsonObject | None = None,
         text: str | None = None,
+        sent: Request | None = None,
     ) -> None:
-        """After it, with exactly what the program was handed; a tool's text, where its value is one.
+        """After it, with exactly what the program was handed.
 
-        Raises `Poisoned` if that is not what was recorded.
+        Args:
+            passage: what `begin` answered.
+            outcome: what came of it.
+            result: what the program was handed; None if it cannot be kept.
+            observation: what is kept outside of identity.
+            text: a tool's text, where its value is one.
+            sent: the request that went out, where an intervention changed it.
+
+        Raises `Poisoned` if the result is not what was recorded.
         """
         ...
 

@@ -79,10 +79,15 @@ class Ledger:
         blobs: tuple[Blob, ...],
         result: Result | None,
         observation: JsonObject,
+        *,
         text: str | None,
+        sent: Request | None,
     ) -> None:
-        """Writes an end entry."""
-        self._write(end, observation, request=None, blobs=blobs, durable=False)
+        """Writes an end entry, and with it the request that went out if that was not the one asked."""
+        if sent is not None:
+            observation = {**observation, "sent": sent.digest}
+            blobs = (*blobs, *sent.blobs)
+        self._write(end, observation, request=sent, blobs=blobs, durable=False)
         self.tracer.ended(begin, end, result, text)
 
     def copy(self, record: Record, *, request: Request | None, blobs: tuple[Blob, ...]) -> None:

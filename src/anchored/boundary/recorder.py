@@ -11,7 +11,7 @@ from anchored.boundary.effects import Declarations
 from anchored.boundary.ledger import Clock, Ledger
 from anchored.canonical import JsonObject
 from anchored.errors import StoreError
-from anchored.events import Begin, Declared, Outcome, Result
+from anchored.events import Begin, Declared, Outcome, Request, Result
 from anchored.library import Journal
 
 
@@ -60,6 +60,7 @@ class Recorder:
         result: Result | None,
         observation: JsonObject | None = None,
         text: str | None = None,
+        sent: Request | None = None,
     ) -> None:
         begin: Begin | None = passage.begin
         with self._lock:
@@ -67,7 +68,7 @@ class Recorder:
                 return
             try:
                 end, blobs = self._ledger.prepare_end(begin, outcome, result)
-                self._ledger.end(begin, end, blobs, result, observation or {}, text)
+                self._ledger.end(begin, end, blobs, result, observation or {}, text=text, sent=sent)
             except StoreError as error:
                 self._give_up(error)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from urllib.parse import urlsplit
 
 from anchored.boundary.crossing import Crossing, Passage, Poisoned
 from anchored.boundary.effects import Declarations
@@ -27,6 +28,8 @@ from anchored.replay import (
     Session,
     Wait,
 )
+
+_PORTS = {"http": 80, "https": 443}
 
 
 class Replayer:
@@ -83,6 +86,7 @@ class Replayer:
         result: Result | None,
         observation: JsonObject | None = None,
         text: str | None = None,
+        sent: Request | None = None,
     ) -> None:
         begin = passage.begin
         if begin is None:
@@ -96,7 +100,7 @@ class Replayer:
             if divergence is not None:
                 raise self._diverged(divergence)
             try:
-                self._ledger.end(begin, end, blobs, result, observation or {}, text)
+                self._ledger.end(begin, end, blobs, result, observation or {}, text=text, sent=sent)
             except StoreError as error:
                 raise self.poison("recorder", str(error)) from error
             self._turn.notify_all()
@@ -238,17 +242,21 @@ class Replayer:
 
 def plain_origin(origin: str) -> str:
     """An origin as run configuration holds it: a loopback address without its port, which is free to change."""
-    scheme, _, rest = origin.partition("://")
-    host = rest.rsplit(":", 1)[0]
-    return f"{scheme}://{host}" if host in ("127.0.0.1", "localhost", "[::1]") else origin
+    parts = urlsplit(origin)
+    host = parts.hostname or ""
+    shown = f"[{host}]" if ":" in host else host
+    if host in ("127.0.0.1", "localhost", "::1"):
+        return f"{parts.scheme}://{shown}"
+    return f"{parts.scheme}://{shown}:{parts.port or _PORTS.get(parts.scheme)}"
 
 
 def _origins(source: Recording, plan: ReplayPlan) -> frozenset[str]:
     """Origins that may be called: the recorded ones, mapped."""
-    mapped = dict(plan.origins)
+    mapped = {plain_origin(old): plain_origin(new) for old, new in plan.origins}
     recorded = {
         str(source.observation(event.position).get("origin", ""))
         for event in source.log.events
         if event.begin.kind != "execute_tool"
     }
-    return frozenset(plain_origin(mapped.get(origin, origin)) for origin in recorded if origin)
+    plain = {plain_origin(origin) for origin in recorded if origin}
+    return frozenset(mapped.get(origin, origin) for origin in plain)

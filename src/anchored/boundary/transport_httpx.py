@@ -27,6 +27,7 @@ from anchored.events import (
     HttpResult,
     Outcome,
     Raised,
+    Request,
     Result,
     http_request,
     model_kind,
@@ -78,20 +79,26 @@ class _Observed(httpx.BaseTransport):
             passage = self._gate.begin(crossing)
             if passage.action == "serve":
                 return self._serve(passage)
-            return self._live(crossing, passage, self._changed(request, passage))
+            if passage.intervention is None:
+                return self._live(crossing, passage, request, sent=None)
+            changed = self._changed(request, passage.intervention)
+            return self._live(crossing, passage, changed, sent=_crossing(changed, changed.content).request)
         except Poisoned:
             return _poisoned_response()
 
-    def _live(self, crossing: Crossing, passage: Passage, request: httpx.Request) -> httpx.Response:
+    def _live(
+        self, crossing: Crossing, passage: Passage, request: httpx.Request, *, sent: Request | None
+    ) -> httpx.Response:
         try:
             with door_open():
                 response = self._inner.handle_request(request)
         except BaseException as error:
-            self._gate.end(passage, outcome=_outcome_of(error, crossing), result=Raised(error=failure_of(error)))
+            result = Raised(error=failure_of(error))
+            self._gate.end(passage, outcome=_outcome_of(error, crossing), result=result, sent=sent)
             raise
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw]
         seen: JsonObject = {"headers": [[name, value] for name, value in headers if name.lower() not in SERVED_HEADERS]}
-        response.stream = _Tee(
+        tee = _Tee(
             self._gate,
             passage,
             response.stream,  # pyright: ignore[reportArgumentType]
@@ -99,7 +106,12 @@ class _Observed(httpx.BaseTransport):
             headers=headers,
             may_write=crossing.may_write,
             observation=seen,
+            sent=sent,
         )
+        if response.is_stream_consumed:  # made of bytes by a transport of the program's own, and read already
+            tee.read_already(response.content)
+        else:
+            response.stream = tee
         return response
 
     def _serve(self, passage: Passage) -> httpx.Response:
@@ -122,13 +134,11 @@ class _Observed(httpx.BaseTransport):
         )
         return httpx.Response(result.status, headers=headers, stream=stream)
 
-    def _changed(self, request: httpx.Request, passage: Passage) -> httpx.Request:
-        """The request to send: the program's own, or a copy with the intervention in it."""
-        if not isinstance(passage.intervention, Guide):
-            return request
+    def _changed(self, request: httpx.Request, intervention: Guide) -> httpx.Request:
+        """A copy of the request with the intervention in it."""
         try:
             path, _ = _target(request)
-            body = passage.intervention.apply(method=request.method, path=path, body=request.content)
+            body = intervention.apply(method=request.method, path=path, body=request.content)
         except RefusedError as error:
             raise self._gate.poison("guard", error.problem) from error
         headers = [
@@ -152,6 +162,7 @@ class _Tee(httpx.SyncByteStream):
         headers: list[tuple[str, str]],
         may_write: bool,
         observation: JsonObject,
+        sent: Request | None = None,
     ) -> None:
         self._gate = gate
         self._passage = passage
@@ -160,6 +171,7 @@ class _Tee(httpx.SyncByteStream):
         self._headers = headers
         self._may_write = may_write
         self._observation = observation
+        self._sent = sent
         self._chunks: list[bytes] = []
         self._ended = False
 
@@ -179,18 +191,28 @@ class _Tee(httpx.SyncByteStream):
         self._end(closed=True)
         self._inner.close()
 
-    def _end(self, *, closed: bool = False, error: Failure | None = None) -> None:
+    def read_already(self, content: bytes) -> None:
+        """The program gets a body that was read and decoded before it came here."""
+        self._end(body=content)
+
+    def _end(self, *, body: bytes | None = None, closed: bool = False, error: Failure | None = None) -> None:
         if self._ended:
             return
         self._ended = True
         result: Result = HttpResult(
             status=self._status,
             headers=served_headers(self._headers),
-            body=_decoded(self._headers, self._chunks),
+            body=_decoded(self._headers, self._chunks) if body is None else body,
             closed=closed,
             error=error,
         )
-        self._gate.end(self._passage, outcome=self._outcome(error), result=result, observation=self._observation)
+        self._gate.end(
+            self._passage,
+            outcome=self._outcome(error),
+            result=result,
+            observation=self._observation,
+            sent=self._sent,
+        )
 
     def _outcome(self, error: Failure | None) -> Outcome:
         if error is not None:

@@ -51,9 +51,11 @@ def value_text(value: object) -> str:
     """A tool's value in words: a text as it is, of a (flag, message) pair its content, else Python's own form."""
     if isinstance(value, str):
         return value
-    if isinstance(value, tuple) and value and isinstance(value[-1], dict):
-        content = cast("dict[object, object]", value[-1]).get("content")
-        return content if isinstance(content, str) else repr(content)
+    parts = cast("tuple[object, ...]", value) if isinstance(value, tuple) else ()
+    for part in parts[1:]:
+        content = cast("dict[str, object]", part).get("content") if isinstance(part, dict) else None
+        if isinstance(content, str):
+            return content
     return repr(value)
 
 

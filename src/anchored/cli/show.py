@@ -147,6 +147,7 @@ def _event_document(recording: Recording, item: Event) -> JsonObject:
         "begin": {**begin.document(), "digest": begin.digest},
         "end": {**end.document(), "digest": end.digest} if end else None,
         "request": recording.request(begin),
+        "sent": recording.sent(item),
         "result": _result(recording, item),
         "edges": _edges(recording, item),
     }
@@ -213,7 +214,11 @@ def _print_event(recording: Recording, item: Event, *, full: bool) -> None:
             "anchor": "yes" if recording.log.quiescent(item.position) else "no: another event is in flight",
         },
     )
-    for name, value in (("request", cast("JsonValue", recording.request(begin))), ("result", _result(recording, item))):
+    parts: list[tuple[str, JsonValue]] = [("request", recording.request(begin))]
+    if (sent := recording.sent(item)) is not None:
+        parts.append(("sent, with the intervention", sent))
+    parts.append(("result", _result(recording, item)))
+    for name, value in parts:
         console.print(f"\n{name}", style="bold")
         text = json.dumps(value, indent=2, ensure_ascii=False)
         left = 0 if full or len(text) <= _LONGEST else len(text) - _LONGEST

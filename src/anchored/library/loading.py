@@ -103,6 +103,7 @@ def _check_references(path: Path, recording: Recording, stored: StoredRun) -> No
                 stored.requests[entry.request]
         for event in recording.log.events:
             recording.result(event)
+            recording.sent(event)
     except KeyError as error:
         raise _damaged(path, f"nothing stands behind the digest {str(error.args[0])[:12]}…") from error
 

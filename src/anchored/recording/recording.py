@@ -151,6 +151,13 @@ class Recording:
         """The request of a begin, for reading: parts that are identified by raw bytes stand as `{"raw": digest}`."""
         return request_view(self.contents.request(begin.request).document(), self.contents.blob)
 
+    def sent(self, event: Event) -> JsonObject | None:
+        """The request that really went out, for reading, where an intervention changed it; None elsewhere."""
+        held = None if event.end is None else self.observation(event.end.position).get("sent")
+        if not isinstance(held, str):
+            return None
+        return request_view(self.contents.request(Digest(held)).document(), self.contents.blob)
+
     def result(self, event: Event) -> Result | None:
         """The result of an event; None where there is none or it could not be kept."""
         if event.end is None or event.end.result is None:

@@ -10,7 +10,7 @@ from anchored.recording import Event
 
 if TYPE_CHECKING:
     from anchored.replay.divergence import Divergence
-    from anchored.replay.interventions import Intervention
+    from anchored.replay.interventions import Guide
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,7 +63,7 @@ class Wait:
 class Intervene:
     """Apply the intervention to a copy of the request and send that."""
 
-    intervention: Intervention
+    intervention: Guide
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -171,8 +171,9 @@ class Session:
 
     def _again(self, asked: Asked) -> Answer:
         """A client that repeats the anchor's request before it succeeded is given the intervention again."""
-        if self._anchor_request is not None and asked.request.digest == self._anchor_request:
-            return Intervene(intervention=self._intervention)
+        intervention = self._intervention
+        if not isinstance(intervention, Unchanged) and asked.request.digest == self._anchor_request:
+            return Intervene(intervention=intervention)
         return GoLive()
 
     def _take(self, position: int) -> None:

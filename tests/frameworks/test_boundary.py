@@ -1,0 +1,334 @@
+"""What plain programs do at the boundary: tools, containers, HTTP under tools, transports, connections, exceptions."""
+
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from anchored.testing import running_endpoint
+
+from .conftest import Stand
+
+SCRIPT = """
+from anchored.testing import Reply, Rule, Script
+echo = Reply.text(lambda request: "about " + request.last.text)
+script = Script(rules=[Rule(name="all", when=lambda request: True, replies=echo)])
+"""
+
+HEAD = """
+import os, sys
+import httpx
+import anchored
+
+BASE = os.environ["OPENAI_BASE_URL"]
+client = httpx.Client()
+
+
+def ask(text, using=client):
+    body = {"model": "scripted-1", "messages": [{"role": "user", "content": text}]}
+    return using.post(BASE + "/chat/completions", json=body).json()["choices"][0]["message"]["content"]
+
+
+def log(line):
+    with open(os.environ["TOOL_LOG"], "a") as file:
+        file.write(line + "\\n")
+"""
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
+    folder = tmp_path_factory.mktemp("plain")
+    (folder / "script.py").write_text(SCRIPT)
+    with running_endpoint(folder / "script.py", log=folder / "endpoint.jsonl") as endpoint:
+        yield Stand(folder=folder, endpoint=endpoint)
+
+
+def write(stand: Stand, name: str, body: str) -> str:
+    (stand.folder / f"{name}.py").write_text(HEAD + body)
+    return f"{name}.py"
+
+
+def recorded(stand: Stand, name: str, body: str, *, status: int = 0) -> list[dict[str, object]]:
+    done = stand.record(name, write(stand, name, body))
+    assert done.status == status, done.err
+    return stand.show(name)["events"]
+
+
+def replayed_exactly(stand: Stand, name: str, *, tools: int = 0) -> None:
+    calls, runs = stand.calls(), stand.tool_runs()
+    shown = stand.anchored("replay", name, "--show-output", "--effects", "allow")
+    assert shown.status == 0, shown.err
+    assert stand.calls() == calls
+    assert stand.tool_runs() - runs == tools
+
+
+def test_declared_tools_are_recorded_and_served(plain: Stand) -> None:
+    """`@anchored.tool` makes a call an event, keeps exact types, and a served tool does not run."""
+    events = recorded(plain, "tools", TOOLS)
+    assert [event["kind"] for event in events] == ["execute_tool", "chat", "execute_tool", "execute_tool"]
+    assert [event["outcome"] for event in events] == ["success", "success", "failure", "success"]
+    replayed_exactly(plain, "tools")
+    done, attempt = plain.replay("tools", "--at", "4")
+    assert done.status == 4, "a tool that writes does not run live"
+    assert attempt["details"]["tool"] == "broken"
+
+
+TOOLS = """
+@anchored.tool(effect="read")
+def look(name, *, deep=False):
+    log("look")
+    return {"name": name, "found": (1, 2.5, None, b"x"), "deep": deep}
+
+
+@anchored.tool(effect="write")
+def broken(text):
+    log("broken")
+    raise KeyError("value")
+
+
+@anchored.tool(effect="none")
+async def later(text):
+    return text
+
+
+@anchored.tool(effect="none")
+def count(text):
+    log("count")
+    return len(text)
+
+
+found = look("lamp", deep=True)
+assert found == {"name": "lamp", "found": (1, 2.5, None, b"x"), "deep": True}, found
+assert type(found["found"]) is tuple
+text = ask(str(found))
+try:
+    broken(text)
+except KeyError as error:
+    assert error.args == ("value",), error.args
+assert count(text) == len(text)
+"""
+
+
+def test_http_under_a_tool_is_covered_by_its_result(plain: Stand) -> None:
+    """Nesting: the tool is served, its own HTTP is not asked again, and the log is the same."""
+    events = recorded(plain, "covered", COVERED)
+    assert [(event["kind"], event["parent"]) for event in events] == [
+        ("execute_tool", None),
+        ("http", 0),
+        ("http", 0),
+        ("chat", None),
+    ]
+    replayed_exactly(plain, "covered")
+    done, attempt = plain.replay("covered", "--at", "6")
+    assert done.status == 0, done.err
+    assert attempt["verdict"] == "live"
+
+
+COVERED = """
+@anchored.tool(effect="read")
+def fetch(what):
+    log("fetch")
+    return client.get(BASE + "/models").text + str(client.get(BASE + "/nothing").status_code)
+
+
+ask(fetch("models")[:20])
+"""
+
+
+def test_a_container_runs_its_own_code_and_only_leaves_are_served(plain: Stand) -> None:
+    """Nesting: a tool that asks a model runs again in the prefix; it needs a harmless effect or --effects allow."""
+    events = recorded(plain, "container", CONTAINER)
+    assert [(event["kind"], event["parent"]) for event in events] == [
+        ("execute_tool", None),
+        ("chat", 0),
+        ("execute_tool", 0),
+        ("chat", None),
+    ]
+    refused = plain.anchored("replay", "container")
+    assert refused.status == 4
+    assert "encloses model calls" in refused.err
+    replayed_exactly(plain, "container", tools=1)
+    inside = plain.anchored("replay", "container", "--at", "1", "--effects", "allow")
+    assert inside.status == 2
+    assert "still in flight" in inside.err
+    assert "0, 6" in inside.err.replace("Nearest anchors that can serve: ", "")
+
+
+CONTAINER = """
+@anchored.tool(effect="read")
+def leaf(text):
+    log("leaf")
+    return text.upper()
+
+
+@anchored.tool(effect="write")
+def delegate(text):
+    log("delegate")
+    return leaf(ask(text))
+
+
+ask(delegate("lamps"))
+"""
+
+
+def test_custom_and_nested_transports_are_recorded_once(plain: Stand) -> None:
+    """Whatever transport a client uses is observed, at the outermost."""
+    events = recorded(plain, "transports", TRANSPORTS)
+    assert [event["kind"] for event in events] == ["chat", "chat", "chat"]
+    replayed_exactly(plain, "transports")
+
+
+TRANSPORTS = """
+class Outer(httpx.BaseTransport):
+    def __init__(self):
+        self.inner = httpx.Client()
+
+    def handle_request(self, request):
+        answer = self.inner.post(str(request.url), content=request.read(), headers={"content-type": "application/json"})
+        return httpx.Response(answer.status_code, content=answer.content)
+
+
+ask("custom", httpx.Client(transport=Outer()))
+ask("mounted", httpx.Client(mounts={"http://": httpx.HTTPTransport()}))
+in_process = httpx.MockTransport(lambda request: httpx.Response(200, json={"choices": [{"message": {"content": "m"}}]}))
+ask("in process", httpx.Client(transport=in_process))
+"""
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        "urllib.request.urlopen(BASE + '/models').read()",
+        "socket.create_connection((host, port)).close()",
+        "asyncio.run(later())",
+        "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', (host, port))",
+    ],
+)
+def test_connections_outside_the_boundary(plain: Stand, way: str) -> None:
+    """Guard: listed while recording; refused while replaying, and the replay is over; allowed where named."""
+    name = "guard-" + way.partition("(")[0].replace(".", "-")
+    done = plain.record(name, write(plain, name, GUARD.format(way=way)))
+    assert done.status == 0, done.err
+    assert "connection to 127.0.0.1:" in done.err
+    calls = plain.calls()
+    refused, attempt = plain.replay(name)
+    assert refused.status == 4, (refused.err, attempt)
+    assert attempt["details"]["cause"] == "guard"
+    assert attempt["receipt"] is None
+    assert plain.calls() == calls
+    allowed, attempt = plain.replay(name, "--allow-unobserved", "127.0.0.1")
+    assert allowed.status == 0, (allowed.err, attempt)
+
+
+GUARD = """
+import asyncio, socket, urllib.parse, urllib.request
+
+
+async def later():
+    async with httpx.AsyncClient() as other:
+        await other.get(BASE + "/models")
+
+
+host, port = urllib.parse.urlsplit(BASE).hostname, urllib.parse.urlsplit(BASE).port
+ask("first")
+try:
+    {way}
+except OSError as error:
+    print("refused", error)
+ask("second")
+"""
+
+
+def test_poisoned_model_door_answers_403(plain: Stand) -> None:
+    """Fail closed: a constant 403 that no SDK retries, and nothing goes live until the process ends."""
+    recorded(plain, "poison", "for word in ('one', 'two'):\n    ask(word)\n")
+    program = write(plain, "poisoned", POISONED)
+    calls = plain.calls()
+    done = plain.anchored("replay", "poison", "--show-output", "--", sys.executable, program)
+    assert done.status == 3, done.err
+    assert done.out.splitlines() == ["403 false anchored ended this replay"] * 3
+    assert plain.calls() == calls
+
+
+POISONED = """
+for word in ("three", "one", "two"):
+    body = {"model": "scripted-1", "messages": [{"role": "user", "content": word}]}
+    answer = client.post(BASE + "/chat/completions", json=body)
+    print(answer.status_code, answer.headers["x-should-retry"], answer.json()["error"]["message"])
+"""
+
+
+def test_a_tool_whose_value_cannot_be_kept(plain: Stand) -> None:
+    """Identity 6: `unreplayable` with the reason; anchors behind it are refused, those before it serve."""
+    recorded(plain, "values", VALUES)
+    refused = plain.anchored("replay", "values")
+    assert refused.status == 4
+    assert "the value at /1 is a Opaque" in refused.err
+    done, attempt = plain.replay("values", "--at", "2", "--effects", "allow")
+    assert done.status == 0, (done.err, attempt)
+
+
+VALUES = """
+class Opaque:
+    pass
+
+
+@anchored.tool(effect="none")
+def opaque(text):
+    return [text, Opaque()]
+
+
+ask("one")
+opaque("two")
+ask("three")
+"""
+
+
+def test_watchdog_ends_a_program_that_goes_on(plain: Stand) -> None:
+    """A divergence that is swallowed into an endless loop ends within the grace."""
+    recorded(plain, "loop", "ask('one')\n")
+    program = write(
+        plain,
+        "looping",
+        "import time\nask('two') if False else client.post(BASE + '/x')\nwhile True:\n    time.sleep(1)\n",
+    )
+    done, attempt = plain.replay("loop", "--grace", "0.5", "--", sys.executable, program)
+    assert done.status == 3, (done.err, attempt)
+    assert float(attempt["seconds"]) < 20
+
+
+def test_python_without_site_is_no_recording(plain: Stand) -> None:
+    """Without a hello `record` ends with 125, and a replay is ended and no success."""
+    program = write(plain, "isolated", "print(ask('one'))\n")
+    done = plain.anchored("record", "--name", "isolated", "--", sys.executable, "-I", program)
+    assert done.status == 125
+    assert "no boundary was put into this program" in done.err
+    recorded(plain, "whole", "print(ask('one'))\n")
+    calls = plain.calls()
+    replayed, attempt = plain.replay("whole", "--", sys.executable, "-c", "print('nothing')")
+    assert replayed.status == 3, (replayed.err, attempt)
+    assert attempt["divergence"]["kind"] == "missing"
+    assert plain.calls() == calls
+
+
+def test_final_answer_and_own_sitecustomize(plain: Stand) -> None:
+    """`anchored.final` says the answer; an existing sitecustomize keeps working."""
+    more = plain.folder / "more"
+    more.mkdir()
+    (more / "sitecustomize.py").write_text("import os\nos.environ['SEEN'] = 'yes'\n")
+    program = write(plain, "final", "ask('one')\nanchored.final('SEEN=' + os.environ['SEEN'])\n")
+    done = plain.anchored("record", "--name", "final", "--", sys.executable, program, PYTHONPATH=str(more))
+    assert done.status == 0, done.err
+    assert plain.show("final")["final"] == {"text": "SEEN=yes", "source": "program"}
+
+
+def test_an_origin_the_recording_lacks_is_refused_unless_mapped(plain: Stand) -> None:
+    """Identity 1: scheme, host and port are configuration; loopback ports are free, other hosts need --map-url."""
+    recorded(plain, "origin", "ask('one')\nask('two')\n")
+    program = write(plain, "elsewhere", "BASE = BASE.replace('127.0.0.1', 'localhost')\nask('one')\nask('two')\n")
+    done, attempt = plain.replay("origin", "--at", "2", "--", sys.executable, program)
+    assert done.status == 4, (done.err, attempt)
+    assert "never called http://localhost" in attempt["reason"]
+    mapping = "http://127.0.0.1=http://localhost"
+    mapped, attempt = plain.replay("origin", "--at", "2", "--map-url", mapping, "--", sys.executable, program)
+    assert mapped.status == 0, (mapped.err, attempt)
