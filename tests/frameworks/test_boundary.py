@@ -332,3 +332,68 @@ def test_an_origin_the_recording_lacks_is_refused_unless_mapped(plain: Stand) ->
     mapping = "http://127.0.0.1=http://localhost"
     mapped, attempt = plain.replay("origin", "--at", "2", "--map-url", mapping, "--", sys.executable, program)
     assert mapped.status == 0, (mapped.err, attempt)
+
+
+@pytest.mark.parametrize("way", ["fork", "spawn", "exec"])
+def test_calls_of_another_process_are_foreign(plain: Stand, way: str) -> None:
+    """The process that makes the first crossing owns the log; others are noted, and refused in a replay."""
+    events = recorded(plain, f"foreign-{way}", FOREIGN.format(way=way))
+    assert [event["kind"] for event in events] == ["chat"]
+    foreign = [note for note in plain.show(f"foreign-{way}")["notes"] if note["note"] == "foreign"]
+    assert [note["name"] for note in foreign] == ["scripted-1"]
+    calls = plain.calls()
+    done, attempt = plain.replay(f"foreign-{way}")
+    assert done.status == 4, (done.err, attempt)
+    assert "another process" in attempt["reason"]
+    assert plain.calls() == calls
+
+
+FOREIGN = """
+import subprocess
+
+ask("own")
+if "{way}" == "fork":
+    child = os.fork()
+    if child == 0:
+        try:
+            ask("of the fork")
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+else:
+    source = open(__file__).read().partition("import subprocess")[0] + "ask('of the child')"
+    if "{way}" == "spawn":
+        subprocess.run([sys.executable, "-c", source])
+    else:
+        os.execv(sys.executable, [sys.executable, "-c", source])
+"""
+
+
+def test_threads_that_overlap_are_served_in_recorded_order(plain: Stand) -> None:
+    """Order: a request that matches a later record waits for its turn; results are released in recorded order."""
+    events = recorded(plain, "threads", THREADS)
+    assert sorted(event["kind"] for event in events) == ["chat"] * 7
+    for _ in range(3):
+        replayed_exactly(plain, "threads")
+    busy = [event["position"] for event in events if not event["quiescent"]]
+    if busy:
+        refused = plain.anchored("replay", "threads", "--at", str(busy[0]))
+        assert refused.status == 2
+        assert "Nearest anchors" in refused.err
+
+
+THREADS = """
+from concurrent.futures import ThreadPoolExecutor
+import random, time
+
+
+def later(number):
+    time.sleep(random.random() / 20)
+    return ask(f"number {number}", httpx.Client())
+
+
+ask("first")
+with ThreadPoolExecutor(5) as pool:
+    answers = list(pool.map(later, range(5)))
+ask(" ".join(answers))
+"""

@@ -173,7 +173,7 @@ def replay(
     recording = close(library, name, ended)
     verdict = judge(source, recording, plan, ended)
     receipt = None
-    if verdict.prefix_exact:
+    if verdict.prefix_exact and verdict.kind in ("exact", "live", "crashed"):
         receipt = build_receipt(
             source=source,
             replay=recording,

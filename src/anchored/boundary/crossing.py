@@ -120,3 +120,7 @@ class Gate(Protocol):
     def note(self, kind: str, document: JsonObject, *, once: bool = False) -> None:
         """Says something about the run outside its log."""
         ...
+
+    def forked(self) -> None:
+        """This process is a fork of the one that the gate was made in: locks held there are not held here."""
+        ...

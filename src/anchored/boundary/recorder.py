@@ -95,6 +95,9 @@ class Recorder:
             except StoreError as error:
                 self._give_up(error)
 
+    def forked(self) -> None:
+        self._lock = threading.RLock()
+
     def _owns(self, crossing: Crossing) -> bool:
         """The process that makes the first crossing owns the log; what others ask is noted as foreign."""
         process = os.getpid()

@@ -147,6 +147,9 @@ class Replayer:
             except StoreError as error:
                 raise self.poison("recorder", str(error)) from error
 
+    def forked(self) -> None:
+        self._turn = threading.Condition(threading.RLock())
+
     def _check_process(self, crossing: Crossing) -> None:
         if self._poisoned:
             raise Poisoned

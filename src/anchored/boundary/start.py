@@ -46,6 +46,7 @@ def start(path: Path) -> None:
     journal = FileJournal(path)
     gate = _gate(order, journal)  # 2
     use_gate(gate)
+    os.register_at_fork(after_in_child=gate.forked)
     _await_imports(gate)  # 3
     install_guard()  # 4
     journal.note(  # 5

@@ -49,14 +49,20 @@ def event_line(recording: Recording, event: Event) -> EventLine:
 
 def value_text(value: object) -> str:
     """A tool's value in words: a text as it is, of a (flag, message) pair its content, else Python's own form."""
+    plain = repr(value)
     if isinstance(value, str):
         return value
-    parts = cast("tuple[object, ...]", value) if isinstance(value, tuple) else ()
-    for part in parts[1:]:
-        content = cast("dict[str, object]", part).get("content") if isinstance(part, dict) else None
-        if isinstance(content, str):
-            return content
-    return repr(value)
+    if isinstance(value, tuple):
+        flag_and_message = cast("tuple[object, ...]", value)
+        contents = [_content(part) for part in flag_and_message[1:]]
+        if len(contents) == 1 and contents[0] is not None:
+            return contents[0]
+    return plain
+
+
+def _content(message: object) -> str | None:
+    content = cast("dict[str, object]", message).get("content") if isinstance(message, dict) else None
+    return content if isinstance(content, str) else None
 
 
 def position_of(recording: Recording, reference: str) -> int:

@@ -136,7 +136,7 @@ def _document(recording: Recording) -> JsonObject:
         else None,
         "final": {"text": closing.final.text, "source": closing.final.source} if closing and closing.final else None,
         "events": events,
-        "notes": [{"kind": note.kind, **note.document} for note in recording.notes if note.kind != "order"],
+        "notes": [{"note": note.kind, **note.document} for note in recording.notes if note.kind != "order"],
     }
 
 

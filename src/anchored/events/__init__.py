@@ -28,6 +28,7 @@ from anchored.events.values import Unreplayable, decode_value, encode_value
 from anchored.events.wire import (
     ModelOutput,
     answered_calls,
+    issued_calls,
     message_text,
     model_kind,
     model_name,
@@ -61,6 +62,7 @@ __all__ = [
     "encode_value",
     "entry_from_document",
     "http_request",
+    "issued_calls",
     "message_text",
     "model_kind",
     "model_name",

@@ -104,6 +104,16 @@ def answered_calls(message: Json) -> Iterator[str]:
     return (item for item in held if isinstance(item, str))
 
 
+def issued_calls(message: Json) -> Iterator[str]:
+    """Ids of the tool calls that one message of a request repeats from the response that issued them."""
+    outer = _object(message)
+    held = [call.get("id") for call in _objects(outer.get("tool_calls"))]
+    if outer.get("type") == "function_call":
+        held.append(outer.get("call_id"))
+    held.extend(part.get("id") for part in _objects(outer.get("content")) if part.get("type") == "tool_use")
+    return (item for item in held if isinstance(item, str))
+
+
 def _parts(value: Json) -> Iterator[dict[str, Any]]:
     """One `{"text"}` or `{"call_id", "call_name"}` for each part of a response."""
     whole = _object(value)

@@ -17,6 +17,7 @@ from anchored.events import (
     Request,
     Result,
     answered_calls,
+    issued_calls,
     message_text,
     model_output,
 )
@@ -41,10 +42,10 @@ class Tracer:
 
     Rules, version 1. A tool call depends on the end of the one model call that issued its call id. A request depends,
     for each message that the actor's last request did not hold in the same place, on the end of the one event that
-    produced it: the tool call that the message answers by id, or the event whose output text the message is. What it
-    keeps of its actor's last request it depends on through that request (`history`), if anything kept was produced by
-    an event. The first event of an agent that a speaker selection chose depends on that selection. Where two events
-    could be meant there is no recorded edge.
+    produced it: the tool call that the message answers by id, the model call that issued the calls which the message
+    repeats, or the event whose output text the message is. What it keeps of its actor's last request it depends on
+    through that request (`history`), if anything kept was produced by an event. The first event of an agent that a
+    speaker selection chose depends on that selection. Where two events could be meant there is no recorded edge.
     """
 
     def __init__(self) -> None:
@@ -118,6 +119,10 @@ class Tracer:
             answer = _only(self._answers.get(call_id))
             if answer is not None:
                 return Edge(position=answer, kind="call_id")
+        for call_id in issued_calls(message.value):
+            issuer = _only(self._issuers.get(call_id))
+            if issuer is not None:
+                return Edge(position=issuer, kind="call_id")
         text = message_text(message.value)
         producer = _only(self._texts.get(text)) if text is not None else None
         return None if producer is None else Edge(position=producer, kind="message")

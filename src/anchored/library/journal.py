@@ -16,7 +16,7 @@ class Journal(Protocol):
     """Where a boundary writes. A supervisor in another process can stand behind it as well as a file."""
 
     def claim(self, process: int) -> bool:
-        """Makes `process` the owner of the log if it has none; whether it now is."""
+        """Makes `process` the owner of the log if it has none; whether it became that now."""
         ...
 
     def append(self, record: Record, *, request: Request | None, blobs: Iterable[Blob], durable: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import threading
 from collections.abc import Generator, Iterable
@@ -42,6 +43,8 @@ class RunFile:
         self.path = path
         self._db = connection
         self._lock = threading.RLock()
+        self._process = os.getpid()
+        self._inherited: list[sqlite3.Connection] = []
         self._chain = str(self._value("SELECT chain FROM head"))
         self._recent: list[RequestRow] = []
 
@@ -94,13 +97,12 @@ class RunFile:
             self._db.close()
 
     def claim(self, process: int) -> bool:
-        """Makes `process` the owner of the log if it has none; whether it now is."""
+        """Makes `process` the owner of the log if it has none; whether it became that now."""
         with self._writing():
-            self._db.execute("UPDATE head SET owner = ? WHERE owner IS NULL", (process,))
-            owner = self._value("SELECT owner FROM head")
-            if owner == process and not self._value("SELECT count(*) FROM note WHERE kind = 'owner'"):
+            claimed = self._db.execute("UPDATE head SET owner = ? WHERE owner IS NULL", (process,)).rowcount == 1
+            if claimed:
                 self._add_note("owner", canonical({"process": process}))
-            return owner == process
+            return claimed
 
     def append(
         self,
@@ -159,6 +161,7 @@ class RunFile:
 
     def notes(self, kind: str) -> list[bytes]:
         """Documents of the notes of a kind, unverified; for watching a live run."""
+        self._after_fork()
         try:
             with self._lock:
                 rows = self._db.execute("SELECT document FROM note WHERE kind = ? ORDER BY number", (kind,)).fetchall()
@@ -172,6 +175,7 @@ class RunFile:
 
     @contextmanager
     def _writing(self, *, durable: bool = False) -> Generator[None]:
+        self._after_fork()
         with self._lock:
             chain = self._chain
             try:
@@ -185,6 +189,17 @@ class RunFile:
             finally:
                 if durable:
                     self._db.execute("PRAGMA synchronous = NORMAL")
+
+    def _after_fork(self) -> None:
+        """A forked process opens the file anew: SQLite connections and held locks do not survive a fork.
+
+        The inherited connection is kept, since closing it would release the parent's locks.
+        """
+        if self._process != os.getpid():
+            self._process = os.getpid()
+            self._lock = threading.RLock()
+            self._inherited.append(self._db)
+            self._db = connect(self.path, "rw")
 
     def _value(self, sql: str, *arguments: object) -> Any:
         row = self._db.execute(sql, arguments).fetchone()
