@@ -192,12 +192,14 @@ class Text(NamedTuple):
 class Plain(NamedTuple):
     expected: str
     type: type[int]  # bool and int are told apart
+    least: int = 0
 
 
 class Array(NamedTuple):
     of: Schema
     least: int = 0
     most: int = LEAVES_LIMIT
+    ordered: bool = False  # sorted, each once
 
 
 class Nullable(NamedTuple):
@@ -211,6 +213,7 @@ def one_of(*words: str) -> Text:
 HASH = Text("64 lowercase hexadecimal digits", "[0-9a-f]{64}")
 NAME = Text(f"1 to {NAME_LIMIT} characters", f"(?s:.){{1,{NAME_LIMIT}}}")
 COUNT = Plain("an integer, not negative", int)
+NUMBER = Plain("an integer from 1", int, least=1)
 FLAG = Plain("true or false", bool)
 TREE: dict[str, Schema] = {"recording": HASH, "size": COUNT, "head": HASH}
 SUFFIX: Schema = {"digest": HASH, "entries": COUNT}
@@ -226,14 +229,14 @@ RECEIPT: Schema = {
         "prefix": {"digest": HASH, "size": COUNT, "head": HASH},
         "proofs": {"source": Array(HASH), "replay": Array(HASH)},
         "anchor": Nullable({"digest": HASH, "event": HASH, "position": COUNT, "entry": HASH}),
-        "plan": {"digest": HASH, "attempt": COUNT},
+        "plan": {"digest": HASH, "attempt": NUMBER},
         "intervention": {"kind": NAME, "digest": HASH},
         "configuration": {"source": HASH, "replay": HASH},
         "admission": one_of("not-evaluated"),
         "external_state": one_of("not-evaluated"),
         "effects": {"allow": FLAG, "declarations": Nullable(HASH)},
-        "normalisations": Array(NAME, most=NAMES_LIMIT),
-        "unobserved": Array(NAME, most=NAMES_LIMIT),
+        "normalisations": Array(NAME, most=NAMES_LIMIT, ordered=True),
+        "unobserved": Array(NAME, most=NAMES_LIMIT, ordered=True),
         "recorder": one_of("in-process"),
         "counts": dict.fromkeys(("served", "live", "carried", "covered", "containers", "substituted"), COUNT),
         "regenerated": one_of("none", "verbatim", "new"),
@@ -261,13 +264,15 @@ def check(value: Json, schema: Schema, where: str) -> None:
         if not isinstance(value, str) or re.fullmatch(schema.pattern, value) is None:
             raise Refused(f"{where} to be {schema.expected}", shown(value), AGAIN)
     elif isinstance(schema, Plain):
-        if not isinstance(value, int) or type(value) is not schema.type or value < 0:
+        if not isinstance(value, int) or type(value) is not schema.type or value < schema.least:
             raise Refused(f"{where} to be {schema.expected}", shown(value), AGAIN)
     elif isinstance(schema, Array):
         if not isinstance(value, list) or not schema.least <= len(value) <= schema.most:
             raise Refused(f"{where} to be an array of {schema.least} to {schema.most}", shown(value), AGAIN)
         for index, each in enumerate(value):
             check(each, schema.of, f"{where}[{index}]")
+        if schema.ordered and value != sorted(set(map(str, value))):
+            raise Refused(f"{where} sorted, each once", shown(value), AGAIN)
     elif not isinstance(value, dict):
         raise Refused(f"{where} to be an object", shown(value), AGAIN)
     elif value.keys() != schema.keys():

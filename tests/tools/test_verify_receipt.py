@@ -124,14 +124,23 @@ class Builder:
         covered = {**documents, "size": len(entries), "head": mth(unhex(entries)).hex()}
         return {"format": "anchored-leaves/v1", "recording": h("recording", covered), **covered, "entries": entries}
 
-    def receipt(self, source: Object, replay: Object, size: int, *, full: bool = False) -> Object:
-        """A receipt over two leaf files. What does not follow from them is invented."""
+    def receipt(
+        self,
+        source: Object,
+        replay: Object,
+        size: int,
+        *,
+        full: bool = False,
+        head: str | None = None,
+        position: int | None = None,
+    ) -> Object:
+        """A receipt over two leaf files. What does not follow from them is invented; `head` and `position` are lies."""
         ours, theirs = source["entries"], replay["entries"]
-        prefix: Object = {"size": size, "head": mth(unhex(ours[:size])).hex()}
+        prefix: Object = {"size": size, "head": head or mth(unhex(ours[:size])).hex()}
         prefix["digest"] = h("prefix", prefix)
         anchor: Object | None = None
         if not full:
-            anchor = {"event": self.digest(), "position": size, "entry": ours[size]}
+            anchor = {"event": self.digest(), "position": position or size, "entry": ours[size]}
             anchor["digest"] = h("anchor", {**anchor, "prefix": prefix["digest"]})
 
         def suffix(entries: list[str]) -> Object:
@@ -201,6 +210,8 @@ GOOD = {
     "full": Builder("full").case(8, 8, 8, full=True),
     "full and empty": Builder("full and empty").case(0, 0, 0, full=True),
 }
+_, twin, _ = Builder("twin").case(4, 4, 4, full=True)
+GOOD["full, and the source again"] = Case(Builder("twin receipt").receipt(twin, twin, 4, full=True), twin, twin)
 
 
 # ---- Ways to look at a receipt
@@ -398,6 +409,24 @@ def test_another_key_order_is_refused() -> None:
     assert "canonical" in refused(reordered).expected
 
 
+def test_a_difference_in_bytes_or_fields_is_named() -> None:
+    """The messages are for whoever has to find the fault."""
+    assert refused(RAW + b"\n").found == f"a difference at byte {len(RAW)}"
+    assert refused(b"{ " + RAW[1:]).found == "a difference at byte 1"
+    predicate = {name: value for name, value in GOOD["new"].receipt["predicate"].items() if name != "mode"}
+    error = refused(jcs({**GOOD["new"].receipt, "predicate": {**predicate, "mood": 1}}))
+    assert error.found == 'unknown: "mood"; missing: mode'
+
+
+def test_the_limits_themselves_are_allowed() -> None:
+    assert refused(b"[" * 32 + b"]" * 32).step == 2
+    for value in (2**53 - 1, 1 - 2**53):
+        assert tool.parse(jcs([value]), 100, "it") == [value]
+        assert tool.parse(jcs([value]), len(jcs([value])), "it") == [value]
+    altered = sealed(put(GOOD["new"].receipt, ("predicate", "counts", "live"), 2**53 - 1))
+    assert tool.verify(jcs(altered), None, None).level == "self-consistent"
+
+
 def test_brackets_inside_texts_do_not_count_as_nesting() -> None:
     receipt = sealed(put(GOOD["new"].receipt, ("predicate", "intervention", "kind"), '\\"' + "[{" * 100))
     assert tool.verify(jcs(receipt), None, None).level == "self-consistent"
@@ -514,9 +543,21 @@ def test_items_added_to_any_array() -> None:
 @pytest.mark.parametrize("name", ["normalisations", "unobserved"])
 def test_lists_of_names_are_bounded(name: str) -> None:
     at = ("predicate", name)
-    for fine in ([], ["x" * 256] * 1000):
+    """Sorted, each once, so that one replay has one receipt."""
+    for fine in ([], [f"{number:0256}" for number in range(1000)]):
         assert tool.verify(jcs(sealed(put(GOOD["new"].receipt, at, fine))), None, None).level == "self-consistent"
-    for wrong in (["x"] * 1001, ["x" * 257], [""], [1], [None], [["x"]], {"x": "x"}, "x"):
+    for wrong in (
+        [f"{number:04}" for number in range(1001)],
+        ["a", "a"],
+        ["b", "a"],
+        ["x" * 257],
+        [""],
+        [1],
+        [None],
+        [["x"]],
+        {"x": "x"},
+        "x",
+    ):
         assert refused(jcs(sealed(put(GOOD["new"].receipt, at, wrong)))).step == 3
 
 
@@ -708,15 +749,29 @@ def test_each_invariant_holds_even_if_rehashed(name: str, changes: Object, step:
     assert refused(jcs(sealed(altered))).step == step
 
 
-def test_a_prefix_that_is_not_empty_cannot_pass_for_the_empty_one() -> None:
-    """RFC 9162 has no proof from an empty tree, so the head itself must be the empty tree's."""
-    receipt = GOOD["empty prefix"].receipt
-    prefix: Object = {"size": 0, "head": "0" * 64}
-    altered = put(receipt, ("predicate", "prefix"), {**prefix, "digest": h("prefix", prefix)})
-    anchor = receipt["predicate"]["anchor"]
-    content = {name: anchor[name] for name in ("event", "position", "entry")}
-    content["digest"] = h("anchor", {**content, "prefix": altered["predicate"]["prefix"]["digest"]})
-    assert refused(jcs(sealed(put(altered, ("predicate", "anchor"), content)))).step == 8
+def test_an_empty_tree_has_one_head() -> None:
+    """RFC 9162 has no proof from or to an empty tree, so the head itself must be the empty tree's."""
+    _, source, replay = GOOD["empty prefix"]
+    assert refused(jcs(Builder("head").receipt(source, replay, 0, head="0" * 64))).step == 8
+    nothing = {**GOOD["full and empty"].source, "head": "0" * 64}
+    assert refused(jcs(Builder("head").receipt(nothing, nothing, 0, full=True, head="0" * 64))).step == 8
+
+
+def test_the_anchor_stands_where_the_prefix_ends() -> None:
+    """R0-13: an anchor elsewhere, with every digest over it made anew."""
+    _, source, replay = GOOD["new"]
+    for position in (1, 4, 6, 8, 9, 2**53 - 1):
+        assert refused(jcs(Builder("position").receipt(source, replay, 5, position=position))).step == 7
+
+
+def test_one_recording_has_one_content() -> None:
+    """A recording digest that stands for source and replay, although size, head or configuration differ."""
+    for name in ("new", "none", "verbatim", "full"):
+        altered = copy.deepcopy(GOOD[name].receipt)
+        recording = altered["predicate"]["source"]["recording"]
+        altered["predicate"]["replay"]["recording"] = altered["predicate"]["combined"] = recording
+        altered["subject"][0]["digest"]["anchoredRecordingV1"] = recording
+        assert refused(jcs(sealed(altered))).step == 9
 
 
 # ---- Leaf files
@@ -828,6 +883,27 @@ def test_suffix_digests_and_regenerated_are_those_of_the_entries() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tool, "check_suffixes", skipped)
         assert refused(altered, *GOOD["verbatim"].files[1:]).step == 15
+
+
+def test_the_size_is_the_number_of_entries() -> None:
+    """A leaf file, and a receipt over it, that claim one entry more than there is; every digest is made anew."""
+    _, source, replay = GOOD["new"]
+    lying = {**source, "size": 10}
+    lying["recording"] = h("recording", {name: lying[name] for name in (*DOCUMENTS, "size", "head")})
+    receipt = Builder("size").receipt(lying, replay, 5)
+    receipt = sealed(put(receipt, ("predicate", "source_suffix", "entries"), 5))
+    assert tool.verify(jcs(receipt), None, None).level == "self-consistent"
+    assert refused(jcs(receipt), jcs(lying), jcs(replay)).step == 11
+
+
+def test_the_prefix_head_is_that_of_the_entries() -> None:
+    """R0-11: computed from the leaf files too, not only proved consistent."""
+    _, source, replay = GOOD["new"]
+    receipt = Builder("prefix head").receipt(source, replay, 5, head="0" * 64)
+    assert refused(jcs(receipt)).step == 8
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tool, "check_proof", skipped)
+        assert refused(jcs(receipt), jcs(source), jcs(replay)).step == 12
 
 
 @pytest.mark.parametrize("which", ["source", "replay"])
@@ -1014,7 +1090,7 @@ def test_nothing_from_a_receipt_reaches_the_terminal_unescaped(files: list[Path]
     nasty = "\x1b[2J\x1b]0;x\x07\r\n\x7f\x9b31m\u202e\u2066\u200b\u2028\ufeff\U000e0001\u00fc"
     receipt = GOOD["new"].receipt
     for place in ("normalisations", "unobserved"):
-        receipt = put(receipt, ("predicate", place), [nasty, nasty])
+        receipt = put(receipt, ("predicate", place), [nasty])
     receipt = put(receipt, ("predicate", "intervention", "kind"), nasty)
     bad = [put(receipt, ("predicate", "mode"), nasty), {**receipt, nasty[:10]: 1}, {**receipt, "predicateType": nasty}]
     for each, code in ((receipt, 0), *((each, 5) for each in bad)):

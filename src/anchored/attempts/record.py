@@ -68,7 +68,7 @@ def record(
     order: JsonObject = {
         "mode": "record",
         "declarations": [[pattern, effect] for pattern, effect in project.effects],
-        "created": str(int(time.time())),
+        "created": str(time.time_ns()),
     }
     run_file = library.create(name, opening, order)
     child = launch(

@@ -154,7 +154,7 @@ def replay(
         "plan": plan.document(),
         "plan_digest": plan.digest,
         "patience_ms": int(request.patience * 1000),
-        "created": str(int(time.time())),
+        "created": str(time.time_ns()),
     }
     started = time.monotonic()
     run_file = library.create(name, opening, order)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from typing import ParamSpec, TypeAlias, TypeVar, cast
@@ -13,7 +14,7 @@ from anchored.boundary.crossing import Crossing, Gate, Passage
 from anchored.boundary.effects import EFFECT_ATTRIBUTE, EFFECTS, Effect
 from anchored.boundary.failures import end_with_failure, failure_of, rebuild
 from anchored.boundary.process import current_gate
-from anchored.canonical import Json, JsonObject
+from anchored.canonical import JsonObject
 from anchored.events import (
     Outcome,
     Raised,
@@ -65,10 +66,13 @@ class ToolCall:
         self._read_text = read_text
         self._function = getattr(function, "__name__", None)
         declared = gate.declared(name, function)
-        request = tool_request(name=name, arguments=cast("str | Json", arguments))
+        request = tool_request(name=name, arguments=arguments)
         observation: JsonObject = {}
         if request.raw and not isinstance(arguments, str):
-            observation["unreplayable"] = "arguments that are no JSON values"
+            try:
+                encode_value(arguments)
+            except Unreplayable as error:
+                observation["unreplayable"] = f"arguments: {error}"
         self._crossing = Crossing(
             kind="execute_tool",
             actor=actor if actor is not None else current_actor(),
@@ -85,15 +89,8 @@ class ToolCall:
         passage = self._gate.begin(self._crossing)
         if passage.action == "serve":
             return self._serve(passage)
-        with enclosed_by(passage.begin.position if passage.begin else None):
-            token = _INSIDE.set(self._function)
-            try:
-                value = function()
-            except BaseException as error:
-                self._raised(passage, error)
-                raise
-            finally:
-                _INSIDE.reset(token)
+        with self._running(passage):
+            value = function()
         return self._returned(passage, value)
 
     async def run_async(self, function: Callable[[], Awaitable[object]]) -> object:
@@ -101,16 +98,22 @@ class ToolCall:
         passage = self._gate.begin(self._crossing)
         if passage.action == "serve":
             return self._serve(passage)
-        with enclosed_by(passage.begin.position if passage.begin else None):
-            token = _INSIDE.set(self._function)
-            try:
-                value = await function()
-            except BaseException as error:
-                self._raised(passage, error)
-                raise
-            finally:
-                _INSIDE.reset(token)
+        with self._running(passage):
+            value = await function()
         return self._returned(passage, value)
+
+    @contextmanager
+    def _running(self, passage: Passage) -> Generator[None]:
+        """Around the tool's own code: what it does is enclosed by its event, what it raises is its result."""
+        token = _INSIDE.set(self._function)
+        try:
+            with enclosed_by(passage.begin.position if passage.begin else None):
+                yield
+        except BaseException as error:
+            self._raised(passage, error)
+            raise
+        finally:
+            _INSIDE.reset(token)
 
     def _serve(self, passage: Passage) -> object:
         result = passage.result

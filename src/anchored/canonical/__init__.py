@@ -1,9 +1,11 @@
 """Value → RFC 8785 bytes → digest, with domains and limits."""
 
 from anchored.canonical.digest import EMPTY_TREE_HEAD, Digest, as_digest, digest
-from anchored.canonical.jcs import NotCanonical, canonical, jcs_digest, request_document
+from anchored.canonical.jcs import NotCanonical, canonical, jcs_digest, request_document, storable
+from anchored.canonical.json import Json, JsonObject
 from anchored.canonical.limits import LIMITS, Limits, check_limits
-from anchored.canonical.parse import Json, JsonObject, Span, member_spans, parse_exact, parse_hashed, parse_own
+from anchored.canonical.parse import Span, member_spans, parse_exact, parse_hashed, parse_own
+from anchored.canonical.tokens import NotJson
 
 __all__ = [
     "EMPTY_TREE_HEAD",
@@ -13,6 +15,7 @@ __all__ = [
     "JsonObject",
     "Limits",
     "NotCanonical",
+    "NotJson",
     "Span",
     "as_digest",
     "canonical",
@@ -24,4 +27,5 @@ __all__ = [
     "parse_hashed",
     "parse_own",
     "request_document",
+    "storable",
 ]

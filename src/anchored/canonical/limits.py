@@ -37,7 +37,7 @@ def check_limits(value: object, *, limits: Limits = LIMITS) -> None:
         nodes += 1
         if nodes > limits.nodes:
             raise _exceeded("values in one document", limits.nodes, "more")
-        if not isinstance(item, (dict, list)):
+        if not isinstance(item, (dict, list, tuple)):
             continue
         if depth > limits.depth:
             raise _exceeded("levels of nesting", limits.depth, "more")

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 from anchored.canonical.jcs import NotCanonical, canonical
+from anchored.canonical.json import Json, JsonObject
 from anchored.canonical.limits import LIMITS
+from anchored.canonical.tokens import NotJson, tokens
 from anchored.errors import DamagedError, LimitExceeded
-
-Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
-JsonObject: TypeAlias = dict[str, Json]
-
-_SPACE = re.compile(r"[ \t\n\r]*")
-_DECODER = json.JSONDecoder()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,6 +28,27 @@ class Span:
     end: int
 
 
+def parse_exact(text: str) -> Json:
+    """The value of a JSON text.
+
+    NaN, infinities, big integers and lone surrogates come through as Python has them; `canonical` refuses those.
+
+    Raises:
+        NotCanonical: an object holds one key twice, or a number has more digits than Python reads.
+        NotJson: it is no JSON.
+    """
+    try:
+        return cast("Json", json.loads(text, object_pairs_hook=_unique))
+    except RecursionError:
+        return _parse_iteratively(text)
+    except json.JSONDecodeError as error:
+        raise NotJson(str(error)) from error
+    except NotCanonical:
+        raise
+    except ValueError as error:
+        raise NotCanonical(str(error)) from error
+
+
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
@@ -40,19 +56,28 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-def parse_exact(text: str) -> Json:
-    """The value of a JSON text.
+def _parse_iteratively(text: str) -> Json:
+    """`parse_exact` where Python's parser has no room on the stack, so that a value never depends on the caller."""
+    held: list[list[Any]] = [[]]
+    for token in tokens(text):
+        if token.text in ("{", "["):
+            held.append([])
+            if len(held) > LIMITS.depth + 1:
+                raise NotCanonical("nested too deeply")
+        elif token.text in ("}", "]"):
+            items = held.pop()
+            pairs = list(zip(items[::2], items[1::2], strict=True)) if token.text == "}" else None
+            held[-1].append(items if pairs is None else _unique(pairs))
+        elif token.text not in (":", ","):
+            held[-1].append(_scalar(token.text))
+    return cast("Json", held[0][0])
 
-    NaN, infinities, big integers and lone surrogates come through as Python has them; `canonical` refuses those.
 
-    Raises:
-        NotCanonical: an object holds one key twice, or nesting is too deep to parse.
-        ValueError: it is no JSON.
-    """
+def _scalar(text: str) -> Json:
     try:
-        return cast("Json", json.loads(text, object_pairs_hook=_unique))
-    except RecursionError as error:
-        raise NotCanonical("nested too deeply") from error
+        return cast("Json", json.loads(text))
+    except ValueError as error:
+        raise NotCanonical(str(error)) from error
 
 
 def parse_own(data: bytes, *, what: str) -> JsonObject:
@@ -69,11 +94,12 @@ def parse_own(data: bytes, *, what: str) -> JsonObject:
             next_step="Do not trust this file.",
         )
     try:
-        value = parse_exact(data.decode("utf-8"))
-        if isinstance(value, dict) and canonical(value) == data:
-            return value
+        value: object = json.loads(data.decode("utf-8"), object_pairs_hook=_unique, parse_int=_own_number)
+        held = cast("JsonObject", value) if isinstance(value, dict) else None
+        if held is not None and canonical(held) == data:
+            return held
         found = "another JSON text"
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         found = str(error)
     raise DamagedError(
         f"{what} is damaged.",
@@ -81,6 +107,12 @@ def parse_own(data: bytes, *, what: str) -> JsonObject:
         found=found[:200],
         next_step="Restore the file from a copy, or record the run again.",
     )
+
+
+def _own_number(digits: str) -> int | float:
+    """RFC 8785 writes floats beyond 2^53 without a fraction; an integer of ours is never that large."""
+    number = float(digits)
+    return int(digits) if abs(number) < 2**53 else number
 
 
 def parse_hashed(data: bytes) -> Json:
@@ -92,35 +124,18 @@ def member_spans(text: str) -> list[Span]:
     """Spans of the members of the object or array that `text` is; for other values an empty list.
 
     Raises:
-        ValueError: it is no JSON.
-        NotCanonical: nesting is too deep to parse.
+        NotJson: it is no JSON.
     """
-    try:
-        return _member_spans(text)
-    except (RecursionError, IndexError) as error:
-        raise NotCanonical("nested too deeply or cut short") from error
-
-
-def _member_spans(text: str) -> list[Span]:
-    at = _skip(text, 0)
-    if text[at] not in "{[":
-        return []
-    in_object = text[at] == "{"
-    spans: list[Span] = []
-    at = _skip(text, at + 1)
-    while text[at] not in "}]":
-        key = ""
-        if in_object:
-            key, at = _DECODER.raw_decode(text, at)
-            at = _skip(text, _skip(text, at) + 1)
-        _, end = _DECODER.raw_decode(text, at)
-        spans.append(Span(key=key, start=at, end=end))
-        at = _skip(text, end)
-        if text[at] == ",":
-            at = _skip(text, at + 1)
-    return spans
-
-
-def _skip(text: str, at: int) -> int:
-    match = _SPACE.match(text, at)
-    return match.end() if match else at
+    found: list[Span] = []
+    depth, key, start, end = 0, "", -1, -1
+    for token in tokens(text):
+        depth -= token.text in ("}", "]")
+        if depth == 1 and token.text == ":":
+            key, start = str(json.loads(text[start:end])), -1
+        elif start >= 0 and (depth == 0 or (depth == 1 and token.text == ",")):
+            found.append(Span(key=key, start=start, end=end))
+            key, start = "", -1
+        elif (depth >= 1 and token.text != ",") or depth > 1:
+            start, end = token.start if start < 0 else start, token.end
+        depth += token.text in ("{", "[")
+    return found

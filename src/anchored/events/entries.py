@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias, cast, get_args
@@ -11,15 +12,17 @@ from anchored.errors import DamagedError
 from anchored.events.outcome import Outcome
 from anchored.events.requests import text
 
-Kind: TypeAlias = Literal["chat", "text_completion", "embeddings", "generate_content", "execute_tool", "http"]
+Kind: TypeAlias = Literal[
+    "chat", "text_completion", "embeddings", "generate_content", "execute_tool", "retrieve", "human_input", "http"
+]
 """What kind of crossing: OpenTelemetry GenAI operation names where they exist, `http` otherwise."""
 
-EdgeKind: TypeAlias = Literal["call_id", "message", "history", "speaker_selection"]
-"""What shows a recorded edge: one call id in both, one message in both, an earlier request whose messages are kept,
-or the framework's choice of the next speaker."""
+EdgeKind: TypeAlias = str
+"""What shows a recorded edge: `call_id`, one call id in both; `message`, one message in both; `history`, an earlier
+request whose messages are kept; `speaker_selection`, the framework's choice. An adapter may have words of its own."""
 
 _KINDS: tuple[str, ...] = get_args(Kind)
-_EDGE_KINDS: tuple[str, ...] = get_args(EdgeKind)
+_EDGE_KIND = re.compile(r"[a-z][a-z_]{0,39}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, order=True)
@@ -161,10 +164,7 @@ def _begin(document: JsonObject) -> Begin:
         parent=None if document["parent"] is None else _position(document["parent"]),
         call_id=_text_or_none(document["call_id"]),
         request=as_digest(document["request"]),
-        edges=tuple(
-            Edge(position=_position(edge["position"]), kind=cast("EdgeKind", _one_of(edge["kind"], _EDGE_KINDS)))
-            for edge in edges
-        ),
+        edges=tuple(Edge(position=_position(edge["position"]), kind=_edge_kind(edge["kind"])) for edge in edges),
         declared=Declared(
             effect=_text_or_none(document["effect"]),
             idempotency_token=_text_or_none(document["idempotency_token"]),
@@ -180,14 +180,27 @@ def _end(document: JsonObject) -> End:
         position=_position(document["position"]),
         begin=_position(begin["position"]),
         begin_digest=as_digest(begin["digest"]),
-        outcome=Outcome(_text(document["outcome"])),
+        outcome=_ended(document["outcome"]),
         result=None if document["result"] is None else as_digest(document["result"]),
     )
+
+
+def _ended(value: Json) -> Outcome:
+    outcome = Outcome(_text(value))
+    if outcome in (Outcome.PLANNED, Outcome.PENDING):
+        raise ValueError(f"{outcome} is no outcome of an event that has ended")
+    return outcome
 
 
 def _position(value: Json) -> int:
     if type(value) is not int or value < 0:
         raise ValueError(f"{value!r} is no position")
+    return value
+
+
+def _edge_kind(value: Json) -> EdgeKind:
+    if not isinstance(value, str) or not _EDGE_KIND.fullmatch(value):
+        raise ValueError(f"{value!r} is no kind of edge")
     return value
 
 

@@ -18,6 +18,7 @@ from anchored.canonical import (
     parse_hashed,
     request_document,
 )
+from anchored.events.values import Unreplayable, encode_value
 
 IDENTITY_HEADERS = ("anthropic-beta", "anthropic-version", "openai-beta")
 """The only headers that are part of a request's identity."""
@@ -89,7 +90,11 @@ def http_request(*, method: str, path: str, query: str, headers: Iterable[tuple[
         headers: all headers; those of IDENTITY_HEADERS count.
         body: the exact bytes.
     """
-    named = {name.lower(): value for name, value in headers if name.lower() in IDENTITY_HEADERS}
+    named: dict[str, str] = {}
+    for name, value in headers:
+        key = name.lower()
+        if key in IDENTITY_HEADERS:
+            named[key] = f"{named[key]}, {value}" if key in named else value
     parsed = _parse_body(body)
     before = b'{"body":' + parsed.document + b',"headers":' + canonical(named) + b',"messages":'
     after = b',"method":%b,"path":%b,"query":%b}' % (canonical(method), canonical(path), canonical(query))
@@ -107,28 +112,34 @@ def http_request(*, method: str, path: str, query: str, headers: Iterable[tuple[
     )
 
 
-def tool_request(*, name: str, arguments: str | Json) -> Request:
+def tool_request(*, name: str, arguments: object) -> Request:
     """The request of a tool call.
 
     Args:
         name: the tool's name.
-        arguments: JSON text as the model wrote it, or a JSON value. Text that is no JSON object, and values that
-            RFC 8785 cannot express, are identified by their raw bytes.
+        arguments: JSON text as the model wrote it, or a value. What has no canonical form is identified by its raw
+            bytes: text as it is, a value by its encoding, or by why it has none.
     """
     blobs: tuple[Blob, ...] = ()
     raw: tuple[str, ...] = ()
     try:
         value = parse_exact(arguments) if isinstance(arguments, str) else arguments
-        held: JsonObject = {"json": value}
-        document = canonical({"arguments": held, "tool": text(name)})
+        document = canonical({"arguments": {"json": value}, "tool": text(name)})
     except ValueError:
-        data = (arguments if isinstance(arguments, str) else repr(arguments)).encode("utf-8", "surrogatepass")
+        data = arguments.encode("utf-8", "surrogatepass") if isinstance(arguments, str) else _encoded(arguments)
         blob = Blob(kind="raw", digest=digest("raw", data), data=data)
         blobs, raw = (blob,), ("arguments",)
         document = canonical({"arguments": {"raw": blob.digest}, "tool": text(name)})
     return Request(
         before=document, after=b"", field=None, messages=(), digest=digest("request", document), blobs=blobs, raw=raw
     )
+
+
+def _encoded(value: object) -> bytes:
+    try:
+        return encode_value(value)
+    except Unreplayable as error:
+        return str(error).encode("utf-8")
 
 
 def stored_request(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
-from anchored.canonical import Digest, Json, JsonObject, canonical, digest, parse_own
+import msgspec
+
+from anchored.canonical import Digest, JsonObject, as_digest, canonical, digest, parse_own
 from anchored.errors import DamagedError
 from anchored.events.requests import Blob, text
 
@@ -127,43 +129,54 @@ def result_from_blobs(result: Digest, read: Callable[[Digest], bytes]) -> Result
     document = parse_own(read(result), what="A recorded result")
     try:
         if "value" in document:
-            return ToolValue(value=read(_digest(document["value"])))
-        error = _failure(document.get("error"), read)
+            return ToolValue(value=read(as_digest(msgspec.convert(document, _ValueDocument).value)))
         if "status" not in document:
-            if error is None:
-                raise KeyError("error")
-            return Raised(error=error)
-        headers = cast("list[list[str]]", document["headers"])
+            return Raised(error=_failure(msgspec.convert(document, _RaisedDocument).error, read))
+        held = msgspec.convert(document, _HttpDocument)
         return HttpResult(
-            status=int(cast("int", document["status"])),
-            headers=tuple((name, value) for name, value in headers),
-            body=read(_digest(document["body"])),
-            closed=document["closed"] is True,
-            error=error,
+            status=held.status,
+            headers=tuple(held.headers),
+            body=read(as_digest(held.body)),
+            closed=held.closed,
+            error=None if isinstance(held.error, msgspec.UnsetType) else _failure(held.error, read),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, msgspec.ValidationError) as error:
         raise DamagedError(
             "A recorded result is damaged.",
-            expected="the fields of docs/design/identity.md, Results",
+            expected="the fields of docs/design/identity.md, Results, and the bytes behind their digests",
             found=f"{type(error).__name__}: {error}",
             next_step="Restore the file from a copy, or record the run again.",
         ) from error
 
 
-def _failure(held: Json, read: Callable[[Digest], bytes]) -> Failure | None:
-    if held is None:
-        return None
-    document = cast("JsonObject", held)
-    arguments = document["arguments"]
+class _ErrorDocument(msgspec.Struct, forbid_unknown_fields=True, rename={"error_class": "class"}):
+    error_class: str
+    message: str
+    arguments: str | None
+
+
+class _RaisedDocument(msgspec.Struct, forbid_unknown_fields=True):
+    error: _ErrorDocument
+
+
+class _ValueDocument(msgspec.Struct, forbid_unknown_fields=True):
+    value: str
+
+
+class _HttpDocument(msgspec.Struct, forbid_unknown_fields=True):
+    status: int
+    headers: list[tuple[str, str]]
+    body: str
+    closed: bool
+    error: _ErrorDocument | msgspec.UnsetType = msgspec.UNSET
+
+
+def _failure(held: _ErrorDocument, read: Callable[[Digest], bytes]) -> Failure:
     return Failure(
-        error_class=str(document["class"]),
-        message=str(document["message"]),
-        arguments=None if arguments is None else read(_digest(arguments)),
+        error_class=held.error_class,
+        message=held.message,
+        arguments=None if held.arguments is None else read(as_digest(held.arguments)),
     )
-
-
-def _digest(value: Json) -> Digest:
-    return Digest(str(value))
 
 
 def _body_blob(data: bytes) -> Blob:

@@ -8,15 +8,17 @@ import math
 from collections.abc import Callable
 from typing import Any, cast
 
-_PLAIN = (type(None), bool, int, str)
 _MAX_DEPTH = 100
+_LARGEST_PLAIN = 2**63
+"""Beyond this an integer is written in base 16, which has no limit on its digits."""
 
 
 class Unreplayable(ValueError):
     """The value cannot be rebuilt from bytes; `path` says which part of it."""
 
     def __init__(self, path: str, kind: str) -> None:
-        super().__init__(f"the value at {path or '/'} is a {kind}, which cannot be rebuilt from bytes")
+        place, what = (_valid(part) for part in (path or "/", kind))
+        super().__init__(f"the value at {place} is a {what}, which cannot be rebuilt from bytes")
         self.path = path
         self.kind = kind
 
@@ -39,30 +41,42 @@ def decode_value(data: bytes) -> object:
 
 def _tagged(value: object, path: str, depth: int) -> object:
     kind = type(value)
-    if kind in _PLAIN:
+    if kind is bool or value is None:
         return value
-    if depth > _MAX_DEPTH:
-        raise Unreplayable(path, "value nested too deeply")
+    if kind is int:
+        number = cast("int", value)
+        return number if abs(number) < _LARGEST_PLAIN else {"int": hex(number)}
+    if kind is str:
+        text = cast("str", value)
+        return text if _is_valid(text) else {"str": _base64(text.encode("utf-8", "surrogatepass"))}
     if kind is float:
         number = cast("float", value)
         return number if math.isfinite(number) else {"float": repr(number)}
     if kind is bytes:
-        return {"bytes": base64.b64encode(cast("bytes", value)).decode("ascii")}
-    if kind is list or kind is tuple:
-        items = cast("list[object]", value)
-        return {kind.__name__: [_tagged(item, f"{path}/{number}", depth + 1) for number, item in enumerate(items)]}
-    if kind is dict:
-        pairs = cast("dict[object, object]", value).items()
-        return {
-            "dict": [
-                [_tagged(key, f"{path}/{key}", depth + 1), _tagged(item, f"{path}/{key}", depth + 1)]
-                for key, item in pairs
-            ]
-        }
-    if kind is set or kind is frozenset:
-        members = [_tagged(item, f"{path}/{item}", depth + 1) for item in cast("set[object]", value)]
-        return {kind.__name__: sorted(members, key=json.dumps)}
-    raise Unreplayable(path, kind.__qualname__)
+        return {"bytes": _base64(cast("bytes", value))}
+    if depth < _MAX_DEPTH and kind in (list, tuple, set, frozenset):
+        items = [_tagged(item, f"{path}/{place}", depth + 1) for place, item in enumerate(cast("list[object]", value))]
+        return {kind.__name__: sorted(items, key=json.dumps) if kind in (set, frozenset) else items}
+    if depth < _MAX_DEPTH and kind is dict:
+        pairs: list[object] = []
+        for place, (key, item) in enumerate(cast("dict[object, object]", value).items()):
+            step = f"{path}/{key if type(key) is str else place}"
+            pairs.append([_tagged(key, step, depth + 1), _tagged(item, step, depth + 1)])
+        return {"dict": pairs}
+    raise Unreplayable(path, kind.__qualname__ if depth < _MAX_DEPTH else "value nested too deeply")
+
+
+def _is_valid(text: str) -> bool:
+    return _valid(text) == text
+
+
+def _valid(text: str) -> str:
+    """`text` with what is not valid Unicode written out."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")
 
 
 def _untagged(held: Any) -> object:
@@ -78,6 +92,8 @@ def _items(content: list[Any]) -> list[object]:
 
 _BUILD: dict[str, Callable[[Any], object]] = {
     "float": float,
+    "int": lambda content: int(content, 16),
+    "str": lambda content: base64.b64decode(content).decode("utf-8", "surrogatepass"),
     "bytes": base64.b64decode,
     "list": _items,
     "tuple": lambda content: tuple(_items(content)),

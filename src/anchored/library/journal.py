@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
-from anchored.canonical import JsonObject, canonical
+from anchored.canonical import JsonObject, canonical, storable
 from anchored.events import Blob, Request
 from anchored.recording import Record
 from anchored.storage import BlobRow, EntryRow, RequestRow, RunFile
@@ -43,7 +43,7 @@ class FileJournal:
             position=entry.position,
             digest=entry.digest,
             document=canonical(entry.document()),
-            observation=canonical(record.observation),
+            observation=canonical(storable(record.observation)),
         )
         self._file.append(
             row,
@@ -54,7 +54,7 @@ class FileJournal:
 
     def note(self, kind: str, document: JsonObject, *, once: bool = False) -> None:
         write = self._file.note_once if once else self._file.note
-        write(kind, canonical(document))
+        write(kind, canonical(storable(document)))
 
 
 def _request_row(request: Request) -> RequestRow:

@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from anchored.canonical import JsonObject, canonical
+from anchored.canonical import JsonObject, canonical, storable
 from anchored.errors import AnchoredError, DamagedError, StoreError, UsageError
 from anchored.library.loading import load
 from anchored.recording import Closing, Opening, Recording, to_document
 from anchored.storage import IndexRow, ProjectIndex, RunFile
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_DIGEST_LIKE = re.compile(r"[0-9a-f]{8,64}")
 _SHORTEST_DIGEST = 4
 
 
@@ -69,17 +70,18 @@ class Library:
             UsageError: the name is no name.
             StoreError: there is such a run already, or the store cannot be written.
         """
-        if not _NAME.fullmatch(name):
+        if not _NAME.fullmatch(name) or name == "last" or _DIGEST_LIKE.fullmatch(name):
             raise UsageError(
                 "A run cannot have this name.",
-                expected="up to 100 letters, digits, dots, dashes and underscores, the first a letter or digit",
+                expected="up to 100 letters, digits, dots, dashes and underscores, the first a letter or digit;"
+                " not `last`, and nothing that reads as a digest",
                 found=repr(name),
                 next_step="Choose another --name, or leave it out.",
             )
         self._prepare()
         file = RunFile.create(self.path(name))
-        file.note("opening", canonical(to_document(opening)))
-        file.note("order", canonical(order))
+        file.note("opening", canonical(storable(to_document(opening))))
+        file.note("order", canonical(storable(order)))
         file.close()
         return self.path(name)
 
@@ -94,7 +96,7 @@ class Library:
     def finish(self, name: str, closing: Closing) -> None:
         """Closes a run and puts it into the index."""
         file = RunFile.open(self.path(name))
-        file.finish(canonical(to_document(closing)))
+        file.finish(canonical(storable(to_document(closing))))
         file.close()
         self._index.put(self._row(name))
 
@@ -114,7 +116,7 @@ class Library:
                 found.append(Listed(name=name, row=None, error=error))
         for name in known:
             self._index.drop(name)
-        return sorted(found, key=lambda item: (item.row.created if item.row else 0, item.name))
+        return sorted(found, key=_age)
 
     def name_of(self, reference: str) -> str:
         """The name of the run that a name, a digest prefix or `last` means.
@@ -149,7 +151,16 @@ class Library:
             UsageError: none, or more than one.
             DamagedError: it is not what was written.
         """
-        return load(self.path(self.name_of(reference)))
+        name = self.name_of(reference)
+        recording = load(self.path(name))
+        if reference not in (name, "last") and not recording.digest.startswith(reference):
+            raise DamagedError(
+                "The index of the store names another run for this digest.",
+                expected=reference,
+                found=f"{name}: {recording.digest}",
+                next_step=f"Delete {self.root / 'project.db'}; it is made anew from the run files.",
+            )
+        return recording
 
     def by_digest(self, digest: str) -> list[str]:
         """Names of the runs with this recording digest."""
@@ -193,6 +204,12 @@ class Library:
                 found=f"{self.root}: {error.strerror}",
                 next_step="Choose another folder with --store or ANCHORED_STORE.",
             ) from error
+
+
+def _age(item: Listed) -> tuple[int, list[int | str]]:
+    """Oldest first, and in the order of their numbers where that does not tell."""
+    parts = re.split(r"(\d+)", item.name)
+    return (item.row.created if item.row else 0, [int(part) if part.isdigit() else part for part in parts])
 
 
 def _stamp(path: Path) -> str:

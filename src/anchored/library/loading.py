@@ -62,8 +62,9 @@ def read_order(path: Path) -> JsonObject:
 
 
 def _decode(path: Path, stored: StoredRun) -> Recording:
-    if not stored.notes or stored.notes[0].kind != "opening":
-        raise _damaged(path, "no opening")
+    kinds = [note.kind for note in stored.notes]
+    if kinds[:1] != ["opening"] or kinds.count("opening") != 1 or kinds.count("order") != 1:
+        raise _damaged(path, "not one opening and one order")
     opening = opening_from(parse_own(stored.notes[0].document, what="The opening of the recording"))
     closing = closing_from(_note(path, stored, "closing")) if stored.closed else None
     records = [

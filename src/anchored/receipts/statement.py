@@ -82,7 +82,7 @@ def build_receipt(
         "admission": NOT_EVALUATED,
         "external_state": NOT_EVALUATED,
         "effects": {"allow": plan.effects_allowed, "declarations": plan.declarations_digest},
-        "normalisations": [f"map-url {old}={new}" for old, new in plan.origins],
+        "normalisations": list[Json](sorted({f"map-url {old}={new}" for old, new in plan.origins})),
         "unobserved": list[Json](sorted(set(unobserved))),
         "recorder": "in-process",
         "counts": asdict(counts),

@@ -192,6 +192,8 @@ def _statement(document: JsonObject) -> _Statement:
     sizes = (predicate.source.size, predicate.replay.size, predicate.prefix.size, predicate.suffix.entries)
     _check(min(*counts, *sizes, predicate.source_suffix.entries) >= 0, "counts of at least 0")
     _check(predicate.plan.attempt >= 1, "an attempt from 1")
+    for names in (predicate.normalisations, predicate.unobserved):
+        _check(names == sorted(set(names)), "names sorted, each once")
     return statement
 
 

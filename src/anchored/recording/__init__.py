@@ -14,7 +14,7 @@ from anchored.recording.documents import (
     to_document,
 )
 from anchored.recording.log import Event, Log
-from anchored.recording.merkle import Tree, consistency_proof, root, verify_consistency, verify_inclusion
+from anchored.recording.merkle import Tree, root, verify_consistency, verify_inclusion
 from anchored.recording.recording import (
     Contents,
     Note,
@@ -46,7 +46,6 @@ __all__ = [
     "anchor_on",
     "check_closing",
     "closing_from",
-    "consistency_proof",
     "event_id",
     "opening_from",
     "prefix_digest",

@@ -49,7 +49,7 @@ def anchor_on(log: Log, run: str, position: int) -> Anchor:
     Raises:
         KeyError: no event begins there.
     """
-    event = log.event_at(position)
+    event = log.event_at(position) if type(position) is int else None
     if event is None:
         raise KeyError(position)
     return Anchor(

@@ -130,7 +130,7 @@ def _check_begin(entry: Begin, begins: dict[int, Begin], ends: dict[int, End]) -
         raise _damaged(f"parent {entry.parent} of {entry.position}", "an event that is still open")
     if list(entry.edges) != sorted(set(entry.edges)):
         raise _damaged(f"the edges of {entry.position}", "each edge once, sorted")
-    if any(edge.position >= entry.position for edge in entry.edges):
+    if not all(0 <= edge.position < entry.position for edge in entry.edges):
         raise _damaged(f"an edge of {entry.position} that does not point backwards", "edges to earlier entries")
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 
 from anchored.canonical import Digest
+
+_HASH = re.compile(r"[0-9a-f]{64}")
 
 
 def _leaf(entry: Digest) -> bytes:
@@ -101,14 +104,9 @@ def root(entries: Sequence[Digest]) -> Digest:
     return Tree(entries).root()
 
 
-def consistency_proof(entries: Sequence[Digest], first: int) -> list[str]:
-    """Proof that the first `first` of `entries` are a prefix of them all."""
-    return Tree(entries).consistency_proof(first)
-
-
 def verify_inclusion(*, index: int, size: int, entry: Digest, head: Digest, proof: Sequence[str]) -> bool:
     """Whether `proof` shows that `entry` is leaf `index` of the tree of `size` with root `head` (§ 2.1.3.2)."""
-    if not 0 <= index < size:
+    if not 0 <= index < size or not _are_hashes(proof):
         return False
     at, last, current = index, size - 1, _leaf(entry)
     for item in proof:
@@ -129,7 +127,7 @@ def verify_consistency(
     *, first: int, first_head: Digest, second: int, second_head: Digest, proof: Sequence[str]
 ) -> bool:
     """Whether `proof` shows that the tree of `first` leaves is a prefix of that of `second` (§ 2.1.4.2)."""
-    if not 0 <= first <= second:
+    if not 0 <= first <= second or not _are_hashes([*proof, first_head, second_head]):
         return False
     if first in (0, second):
         return not proof and (first_head == second_head if first == second else first_head == root([]))
@@ -153,3 +151,7 @@ def verify_consistency(
             new = _node(new, item)
         at, last = at >> 1, last >> 1
     return last == 0 and old.hex() == first_head and new.hex() == second_head
+
+
+def _are_hashes(items: Sequence[str]) -> bool:
+    return all(_HASH.fullmatch(item) for item in items)

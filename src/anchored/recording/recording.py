@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol, cast
 
-from anchored.canonical import Digest, Json, JsonObject, jcs_digest
+from anchored.canonical import Digest, Json, JsonObject, jcs_digest, storable
 from anchored.errors import DamagedError
 from anchored.events import Begin, Entry, Request, Result, request_view, result_from_blobs
 from anchored.recording.documents import Closing, Final, Opening, Stop, to_document
@@ -84,11 +84,11 @@ def summarize(
 ) -> Summary:
     """The parts of a recording digest."""
     return Summary(
-        task=None if task is None else jcs_digest("task", task),
+        task=None if task is None else jcs_digest("task", storable(task)),
         state=None if state == "undeclared" else jcs_digest("state", state),
-        configuration=jcs_digest("configuration", configuration),
-        stop=None if stop is None else jcs_digest("stop", to_document(stop)),
-        final=None if final is None else jcs_digest("final", to_document(final)),
+        configuration=jcs_digest("configuration", storable(configuration)),
+        stop=None if stop is None else jcs_digest("stop", storable(to_document(stop))),
+        final=None if final is None else jcs_digest("final", storable(to_document(final))),
         size=len(log),
         head=log.head,
     )

@@ -1,7 +1,8 @@
 """Replay as a pure session: match, intervene, go live, diverge."""
 
 from anchored.replay.anchors import resolve_anchor
-from anchored.replay.answers import Answer, Asked, Diverge, Enter, GoLive, Intervene, Serve, Wait
+from anchored.replay.answers import Answer, Diverge, Enter, GoLive, Intervene, Serve, Wait
+from anchored.replay.asked import Asked
 from anchored.replay.differences import ABSENT, Absent, Difference, first_difference
 from anchored.replay.divergence import Divergence
 from anchored.replay.interventions import Guide, Intervention, Unchanged, intervention_from

@@ -1,41 +1,13 @@
-"""What the boundary asks of a session, and what it may answer."""
+"""What a session may answer."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from anchored.events import Edge, Kind, Request
 from anchored.recording import Event
-
-if TYPE_CHECKING:
-    from anchored.replay.divergence import Divergence
-    from anchored.replay.interventions import Guide
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Asked:
-    """A crossing that the program is about to make.
-
-    Attributes:
-        kind: what kind of crossing.
-        actor: the acting agent, if known.
-        name: model, tool, or method and path.
-        parent: position of the enclosing event's begin in this run's log.
-        call_id: the framework's id of the tool call.
-        request: what is asked.
-        edges: what it depends on, by the recorded-edge rules.
-        origin: scheme, host and port for HTTP; empty for tools.
-    """
-
-    kind: Kind
-    actor: str | None
-    name: str
-    parent: int | None
-    call_id: str | None
-    request: Request
-    edges: tuple[Edge, ...] = ()
-    origin: str = ""
+from anchored.replay.divergence import Divergence
+from anchored.replay.interventions import Guide
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias, cast
 
 from anchored.canonical import Json, JsonObject
 from anchored.events import Begin
-from anchored.replay.answers import Asked
+from anchored.replay.asked import Asked
 from anchored.replay.differences import ABSENT, Absent, Difference, first_difference
 
 DivergenceKind: TypeAlias = Literal["changed", "extra", "missing", "result"]

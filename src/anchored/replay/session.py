@@ -7,7 +7,8 @@ from dataclasses import replace
 from anchored.canonical import Digest
 from anchored.events import Begin, End, Outcome, request_view
 from anchored.recording import Event, Recording
-from anchored.replay.answers import Answer, Asked, Diverge, Enter, GoLive, Intervene, Serve, Wait
+from anchored.replay.answers import Answer, Diverge, Enter, GoLive, Intervene, Serve, Wait
+from anchored.replay.asked import Asked
 from anchored.replay.differences import ABSENT
 from anchored.replay.divergence import Divergence, call_of, changed
 from anchored.replay.interventions import Intervention, Unchanged

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from anchored.errors import StoreError
+from anchored.storage.rows import CANNOT_READ
 
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS run (name TEXT PRIMARY KEY, digest TEXT NOT NULL, mode TEXT NOT NULL,"
@@ -30,7 +31,7 @@ class IndexRow:
         attempt: number of the attempt at that plan.
         entries: size of the log.
         stop: stop reason in words.
-        created: when it started, Unix time in seconds.
+        created: when it started, nanoseconds of Unix time.
         stamp: size and time of the file when the row was made; a row whose stamp is old is made anew.
     """
 
@@ -69,8 +70,19 @@ class ProjectIndex:
             found = db.execute(f"SELECT {columns} FROM run").fetchall()
         return {row[0]: IndexRow(**dict(zip(IndexRow.__slots__, row, strict=True))) for row in found}
 
+    def _made_anew(self) -> None:
+        """Deletes an index that is none: the run files say the same."""
+        try:
+            with closing(sqlite3.connect(self._path, timeout=30)) as db:
+                db.execute(_SCHEMA)
+                db.execute(f"SELECT {', '.join(IndexRow.__slots__)} FROM run LIMIT 1")
+        except sqlite3.DatabaseError as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in CANNOT_READ:
+                self._path.unlink(missing_ok=True)
+
     @contextmanager
     def _open(self) -> Generator[sqlite3.Connection]:
+        self._made_anew()
         try:
             db = sqlite3.connect(self._path, timeout=30)
             try:

@@ -28,6 +28,9 @@ from anchored.storage.rows import (
     transaction,
 )
 
+_MISREAD = (TypeError, ValueError, KeyError, OverflowError, RecursionError)
+"""What comes of a value of the wrong kind, which a damaged page can hold in spite of the schema."""
+
 
 def read_run(path: Path) -> StoredRun:
     """Everything in the file, verified.
@@ -51,12 +54,12 @@ def read_run(path: Path) -> StoredRun:
                 return _Reader(path, db).read()
         finally:
             db.close()
-    except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode & 0xFF in CANNOT_READ:
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in CANNOT_READ:
             raise store_error(path, error) from error
         raise damaged(path, f"SQLite says: {error}") from error
-    except (sqlite3.DatabaseError, OverflowError, UnicodeError) as error:
-        raise damaged(path, f"SQLite says: {error}") from error
+    except _MISREAD as error:
+        raise damaged(path, f"{type(error).__name__}: {error}") from error
 
 
 class _Reader:
@@ -68,10 +71,10 @@ class _Reader:
 
     def read(self) -> StoredRun:
         self._check_schema()
-        heads = self._rows("SELECT size, chain, blobs, requests, notes, owner, closed FROM head")
-        if len(heads) != 1:
+        heads = self._rows("SELECT id, size, chain, blobs, requests, notes, owner, closed FROM head")
+        if len(heads) != 1 or heads[0][0] != 1:
             raise self._bad(f"{len(heads)} head rows")
-        size, chain, blob_count, request_count, note_count, owner, closed = heads[0]
+        _, size, chain, blob_count, request_count, note_count, owner, closed = heads[0]
         entries = self._entries(size, chain)
         blobs = self._blobs(blob_count)
         requests = self._requests(request_count)
@@ -96,10 +99,8 @@ class _Reader:
                 found=f"schema {version}",
                 next_step="Install a newer `anchored`.",
             )
-        found = {
-            name: sql for name, sql in self._rows("SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'")
-        }
-        if version != SCHEMA_VERSION or found != SCHEMA:
+        found = self._rows("SELECT type, name, sql FROM sqlite_master WHERE type != 'index' OR sql IS NOT NULL")
+        if version != SCHEMA_VERSION or sorted(found) != sorted(("table", name, sql) for name, sql in SCHEMA.items()):
             raise self._bad("tables that are not those of a run")
 
     def _entries(self, size: int, chain: str) -> list[EntryRow]:

@@ -7,7 +7,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +121,8 @@ class RunFile:
             durable: flushed to the disk before this returns.
         """
         with self._writing(durable=durable):
+            if entry.position != self._value("SELECT size FROM head"):
+                raise _refused(self.path, f"entry {entry.position} out of its place")
             added = sum(
                 self._db.execute(
                     "INSERT OR IGNORE INTO blob VALUES (?, ?, ?)", (blob.digest, blob.kind, blob.data)
@@ -155,7 +157,7 @@ class RunFile:
         with self._writing(durable=True):
             self._add_note("closing", closing)
             self._db.execute("UPDATE head SET closed = 1")
-        with self._lock:
+        with self._lock, suppress(sqlite3.OperationalError):  # not while another process has it open
             self._db.execute("PRAGMA journal_mode = DELETE")  # one file, which readers leave as it is
         self.path.chmod(0o400)
 
@@ -177,15 +179,19 @@ class RunFile:
     def _writing(self, *, durable: bool = False) -> Generator[None]:
         self._after_fork()
         with self._lock:
-            chain = self._chain
+            chain, recent = self._chain, self._recent
             try:
                 if durable:
                     self._db.execute("PRAGMA synchronous = FULL")
                 with transaction(self._db):
+                    if self._value("SELECT closed FROM head"):
+                        raise _refused(self.path, "a run that is closed")
                     yield
-            except sqlite3.Error as error:
-                self._chain = chain
-                raise store_error(self.path, error) from error
+            except BaseException as error:
+                self._chain, self._recent = chain, recent
+                if isinstance(error, sqlite3.Error):
+                    raise store_error(self.path, error) from error
+                raise
             finally:
                 if durable:
                     self._db.execute("PRAGMA synchronous = NORMAL")
@@ -230,6 +236,15 @@ class RunFile:
         if request.field is not None:
             self._recent = [request, *self._recent[: _RECENT - 1]]
         return 1
+
+
+def _refused(path: Path, found: str) -> StoreError:
+    return StoreError(
+        "Nothing can be added there.",
+        expected="the next entry of an open run",
+        found=f"{path.name}: {found}",
+        next_step="Record a new run.",
+    )
 
 
 def _shared(first: tuple[str, ...], second: tuple[str, ...]) -> int:
