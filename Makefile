@@ -27,13 +27,14 @@ compile = $(uv) pip compile --quiet --universal --python-version 3.11 --generate
   --annotation-style line $(if $(UPGRADE),--upgrade)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test demo build requirements clean
+.PHONY: help setup check test figures demo build requirements clean
 
 help:
 	@echo 'make setup         create $(VENV) with everything pinned in requirements/ (PYTHON=python3.13 picks the Python)'
 	@echo 'make check         format, lint, types, and who imports whom'
 	@echo 'make test          check, then the tests (PYTEST_ARGS="-k digest" goes to pytest)'
 	@echo 'make demo          run the demo'
+	@echo 'make figures       measure docs/figures.md again, by the tests that it names'
 	@echo 'make build         wheel and sdist into dist/'
 	@echo 'make requirements  pin requirements/ again from pyproject.toml (UPGRADE=1 takes newer releases)'
 	@echo 'make clean         remove all that make has made, $(VENV) and .cache too'
@@ -73,6 +74,9 @@ check: setup
 
 test: check
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+figures: setup
+	ANCHORED_FIGURES=docs/figures.md $(BIN)/python -m pytest -q tests/frameworks tests/storage tests/replay
 
 demo: setup
 	$(BIN)/python demo/run.py

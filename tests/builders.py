@@ -12,6 +12,7 @@ import json
 import random
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,7 +30,6 @@ from anchored.events import (
     Begin,
     Blob,
     Declared,
-    End,
     Failure,
     HttpResult,
     Kind,
@@ -232,7 +232,9 @@ class World:
     seed: int = 0
 
     def __call__(self, call: Call) -> tuple[Result, Outcome]:
-        key = f"{self.seed}/{call.path}/{call.name}/{call.actor}/{call.body!r}/{call.request.digest}".encode("utf-8", "replace")
+        key = f"{self.seed}/{call.path}/{call.name}/{call.actor}/{call.body!r}/{call.request.digest}".encode(
+            "utf-8", "replace"
+        )
         mark = hashlib.sha256(key).hexdigest()[:8]
         if call.kind == "execute_tool":
             if call.wants == "error":
@@ -601,10 +603,8 @@ def replayed(
     assert current_parent() is None
     plan = plan_of(source, anchor=anchor, intervention=intervention)
     final: str | None = None
-    try:
+    with suppress(_Stopped):
         final = run(program, cross)
-    except _Stopped:
-        pass
     start = Opening(
         format=FORMAT,
         run=plan.run_id(1),

@@ -5,15 +5,34 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
-_SPEC = importlib.util.spec_from_file_location("builders", Path(__file__).with_name("builders.py"))
-assert _SPEC is not None
-assert _SPEC.loader is not None
-builders = sys.modules["builders"] = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(builders)
+
+def _load(name: str) -> ModuleType:
+    """A module beside this file, importable by its name from every test."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+builders = _load("builders")
+
+
+@pytest.fixture(scope="session")
+def figures() -> Iterator[Any]:
+    """Where tests leave their figures; written to the file that ANCHORED_FIGURES names, if it names one."""
+    made = _load("figures").Figures()
+    yield made
+    if path := os.environ.get("ANCHORED_FIGURES"):
+        made.write(Path(path))
 
 
 @pytest.fixture(scope="session")

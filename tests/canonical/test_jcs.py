@@ -184,7 +184,7 @@ def test_counts_of_values_are_limited() -> None:
 
 
 def test_a_value_has_one_canonical_form_however_deep_its_caller_stands() -> None:
-    """BUG, H-07: near the recursion limit a value loses its canonical form, and a request its digest."""
+    """H-07: an identity that depends on the free stack would differ between a recording and its replay."""
     value = _nested_list(150)
     assert near_the_recursion_limit(lambda: canonical(value), free=60) == canonical(value)
 

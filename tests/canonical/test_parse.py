@@ -111,7 +111,7 @@ def test_parsing_inverts_the_canonical_form(value: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("number", [2.0**53, 1e16, -1e20, 123456789012345680000.0])
 def test_what_is_written_can_be_read(number: float) -> None:
-    """BUG: RFC 8785 writes such floats as integers beyond 2^53, which `parse_own` then refuses as damage."""
+    """RFC 8785 writes such floats as integers beyond 2^53; those are no damage."""
     assert parse_own(canonical({"a": number}), what="x") == {"a": number}
 
 
@@ -137,7 +137,7 @@ def test_a_changed_byte_never_reads_as_the_same_document(value: dict[str, Any], 
     st.dictionaries(st.text(max_size=6), json_values(), max_size=5) | st.lists(json_values(), max_size=5),
     st.integers(0, 2**32),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_spans_hold_the_members(value: Any, seed: int) -> None:
     """`text[span]` parses to the member, for every member in order, whatever the white space."""
     text = spaced(value, random.Random(seed))
@@ -186,6 +186,6 @@ def test_broken_text_has_no_spans(text: str) -> None:
     ],
 )
 def test_spans_are_of_json_alone(text: str) -> None:
-    """BUG: `member_spans` says it raises ValueError for what is no JSON; it passes over what it does not expect."""
+    """Passing over what is not expected would give bytes that are no JSON the identity of bytes that are."""
     with pytest.raises(ValueError):
         member_spans(text)

@@ -42,7 +42,8 @@ begins = st.builds(
     call_id=st.none() | words,
     request=digests,
     edges=st.lists(
-        st.builds(Edge, position=st.integers(0, 99), kind=st.from_regex(r"[a-z][a-z_]{0,9}", fullmatch=True)), max_size=3
+        st.builds(Edge, position=st.integers(0, 99), kind=st.from_regex(r"[a-z][a-z_]{0,9}", fullmatch=True)),
+        max_size=3,
     ).map(tuple),
     declared=st.builds(
         Declared,
@@ -63,7 +64,7 @@ ends = st.builds(
 
 
 @given(begins | ends)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_reading_inverts_writing(entry: Entry) -> None:
     """`entry_from_document` inverts `document`."""
     assert entry_from_document(entry.document()) == entry
@@ -71,7 +72,7 @@ def test_reading_inverts_writing(entry: Entry) -> None:
 
 
 @given(begins | ends, begins | ends)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_digests_are_equal_exactly_if_entries_are(one: Entry, other: Entry) -> None:
     """R0-07: equal entry digests ⇒ equal in every field."""
     assert (one.digest == other.digest) == (one == other)
@@ -253,7 +254,7 @@ def test_a_kind_of_edge_is_a_plain_word(kind: Any) -> None:
 
 @pytest.mark.parametrize("word", ["planned", "pending"])
 def test_an_end_says_what_came_of_it(word: str) -> None:
-    """BUG: an end with outcome `pending` is read, although an end is what no pending event has."""
+    """An end is what no planned or pending event has."""
     with pytest.raises(DamagedError):
         entry_from_document({**END.document(), "outcome": word})
 

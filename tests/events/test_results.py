@@ -223,10 +223,7 @@ def test_a_damaged_result_is_refused(document: Any) -> None:
     ],
 )
 def test_a_result_with_other_fields_is_refused(document: Any) -> None:
-    """BUG, H-09: read, such a document becomes a result with another digest, so nothing inverts anything.
-
-    A recording that holds one loads, and its replay diverges at a result that was served as recorded.
-    """
+    """H-09: read, such a document would become a result with another digest, at which every replay diverges."""
     with pytest.raises(DamagedError):
         back(document)
 

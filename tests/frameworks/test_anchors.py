@@ -3,6 +3,7 @@
 import random
 import secrets
 from pathlib import Path
+from typing import Any
 
 from anchored.testing import running_endpoint
 
@@ -23,7 +24,7 @@ def assert_exact_at(stand: Stand, name: str, position: int, *arguments: str) -> 
     assert stand.tool_runs() - tools == len(live_tools), f"live tools before the anchor at {position}"
 
 
-def test_every_quiescent_anchor_is_exact(stand: Stand) -> None:
+def test_every_quiescent_anchor_is_exact(stand: Stand, figures: Any) -> None:
     """R4-08, R4-11, R4-17, R0-03: of one recorded run each quiescent anchor is replayed."""
     recording = stand.show("first")
     anchors = [event["position"] for event in recording["events"] if event["quiescent"]]
@@ -32,19 +33,46 @@ def test_every_quiescent_anchor_is_exact(stand: Stand) -> None:
     for position in anchors:
         assert_exact_at(stand, "first", position)
     assert stand.anchored("verify", "first", "--expect", recording["digest"]).status == 0, "the source changed"
+    figures.add(
+        "AG2 0.13.3, seed 0: every quiescent anchor",
+        "test_every_quiescent_anchor_is_exact",
+        entries=recording["entries"],
+        anchors=len(anchors),
+        exact=len(anchors),
+        live_before=0,
+    )
 
 
-def test_sampled_anchors_of_another_seed(tmp_path: Path) -> None:
+def test_sampled_anchors_of_another_seed(tmp_path: Path, figures: Any) -> None:
     """Another endpoint seed gives another run; 8 of its anchors."""
-    sample_anchors(tmp_path, seed=2)
+    entries = sample_anchors(tmp_path, seed=2)
+    figures.add(
+        "AG2 0.13.3, seed 2: sampled anchors",
+        "test_sampled_anchors_of_another_seed",
+        entries=entries,
+        anchors=8,
+        exact=8,
+        live_before=0,
+    )
 
 
-def test_sampled_anchors_of_a_run_whose_tool_raises(tmp_path: Path) -> None:
+def test_sampled_anchors_of_a_run_whose_tool_raises(tmp_path: Path, figures: Any) -> None:
     """R4-32: a tool that raised is a recorded outcome like any other; 8 anchors of such a run."""
-    sample_anchors(tmp_path, ('    note("calculate", ', '    raise RuntimeError("no battery")\n    note("calculate", '))
+    entries = sample_anchors(
+        tmp_path, ('    note("calculate", ', '    raise RuntimeError("no battery")\n    note("calculate", ')
+    )
+    figures.add(
+        "AG2 0.13.3, a tool that raises: sampled anchors",
+        "test_sampled_anchors_of_a_run_whose_tool_raises",
+        entries=entries,
+        anchors=8,
+        exact=8,
+        live_before=0,
+    )
 
 
-def sample_anchors(folder: Path, *changes: tuple[str, str], seed: int = 0) -> None:
+def sample_anchors(folder: Path, *changes: tuple[str, str], seed: int = 0) -> int:
+    """Tries 8 anchors of a run of the changed team; the entries of its log."""
     draw = secrets.randbelow(2**32)
     print(f"anchors drawn with seed {draw}")
     with running_endpoint(DEMO / "script.py", seed=seed, log=folder / "endpoint.jsonl") as endpoint:
@@ -63,6 +91,7 @@ def sample_anchors(folder: Path, *changes: tuple[str, str], seed: int = 0) -> No
                 assert_exact_at(stand, "other", position)
             else:
                 assert_exact_with_broken_tool(stand, position)
+        return int(recording["entries"])
 
 
 def assert_exact_with_broken_tool(stand: Stand, position: int) -> None:
@@ -101,7 +130,7 @@ def test_guidance_on_a_tool_goes_to_the_call_that_issued_it(stand: Stand) -> Non
     assert "guidance goes to the model call that issued it, at 18" in done.err
 
 
-def test_full_replay_makes_no_call_with_the_endpoint_down(tmp_path: Path) -> None:
+def test_full_replay_makes_no_call_with_the_endpoint_down(tmp_path: Path, figures: Any) -> None:
     """R0-03: a full replay of an unchanged program is exact and nothing goes live."""
     log = tmp_path / "endpoint.jsonl"
     with running_endpoint(DEMO / "script.py", seed=0, log=log) as endpoint:
@@ -115,3 +144,11 @@ def test_full_replay_makes_no_call_with_the_endpoint_down(tmp_path: Path) -> Non
     assert stand.tool_runs() == tools
     recording, again = stand.show("run"), stand.show(attempt["name"])
     assert again["digest"] == recording["digest"]
+    figures.add(
+        "AG2 0.13.3: full replay with the endpoint shut down",
+        "test_full_replay_makes_no_call_with_the_endpoint_down",
+        entries=recording["entries"],
+        verdict=attempt["verdict"],
+        calls=0,
+        tool_runs=0,
+    )

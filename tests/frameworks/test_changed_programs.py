@@ -1,6 +1,7 @@
 """A program that is no longer the recorded one diverges at the right event with the right path."""
 
 import sys
+from typing import Any
 
 import pytest
 
@@ -51,7 +52,13 @@ TAKE_NOTE = '    note("search_archive", {"query": query})'
     ],
 )
 def test_changed_program_diverges(
-    stand: Stand, changes: list[tuple[str, str]], position: int, path: str, kind: str, request: pytest.FixtureRequest
+    stand: Stand,
+    changes: list[tuple[str, str]],
+    position: int,
+    path: str,
+    kind: str,
+    request: pytest.FixtureRequest,
+    figures: Any,
 ) -> None:
     """R4-08, R4-09, R0-11: at the first event that differs, exit 3, nothing live."""
     extra = [("def ask(", HELPERS + "\n\ndef ask(")]
@@ -65,6 +72,14 @@ def test_changed_program_diverges(
     assert attempt["divergence"]["path"] == path, attempt
     assert attempt["divergence"]["kind"] == kind
     assert (stand.calls(), stand.tool_runs()) == (calls, tools)
+    figures.add(
+        f"Changed program, {request.node.callspec.id.replace('-', ' ')}",
+        "test_changed_program_diverges",
+        exit=done.status,
+        diverged_at=position,
+        field=f"`{path}`" if path else kind,
+        live_calls=0,
+    )
 
 
 HELPERS = '''

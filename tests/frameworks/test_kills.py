@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -83,7 +84,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
         ("at the end", ["success", "success", "success"], 2, 1),
     ],
 )
-def test_killed_recorder(plain: Stand, moment: str, outcomes: list[str], calls: int, tools: int) -> None:
+def test_killed_recorder(plain: Stand, moment: str, outcomes: list[str], calls: int, tools: int, figures: Any) -> None:
     """Every call that the endpoint saw and every tool that ran has its begin; a begin without an end is pending."""
     name = moment.replace(" ", "-")
     calls_before, tools_before = plain.calls(), plain.tool_runs()
@@ -95,6 +96,14 @@ def test_killed_recorder(plain: Stand, moment: str, outcomes: list[str], calls: 
     assert [event["outcome"] for event in shown["events"]] == outcomes
     assert shown["stop"]["reason"] == "signal"
     assert plain.anchored("verify", name).status == 0
+    figures.add(
+        f"kill −9 while recording, {moment}",
+        "test_killed_recorder",
+        calls_seen=calls,
+        tools_run=tools,
+        begins_stored=len(outcomes),
+        outcomes=" ".join(outcomes),
+    )
     if "pending" in outcomes:
         pending = next(event["position"] for event in shown["events"] if event["outcome"] == "pending")
         refused, _ = plain.replay(name)

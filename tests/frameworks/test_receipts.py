@@ -49,7 +49,9 @@ def test_package_and_verifier_agree(stand: Stand, evidence: dict[str, Path]) -> 
     assert "matches the recordings" in full.out
 
 
-def test_every_altered_field_is_refused_by_both(stand: Stand, evidence: dict[str, Path], tmp_path: Path) -> None:
+def test_every_altered_field_is_refused_by_both(
+    stand: Stand, evidence: dict[str, Path], tmp_path: Path, figures: Any
+) -> None:
     """R0-11, R0-13: no single field of a receipt can be changed; a sample goes through the command line."""
     from anchored.errors import DamagedError
     from anchored.receipts import verify_receipt
@@ -65,6 +67,13 @@ def test_every_altered_field_is_refused_by_both(stand: Stand, evidence: dict[str
         assert independent(tmp_path / "altered.json").status == 5, where
         if number % 12 == 0:
             assert stand.anchored("verify", str(tmp_path / "altered.json")).status == 5, where
+    figures.add(
+        "Receipt, every field altered, removed, or one added",
+        "test_every_altered_field_is_refused_by_both",
+        altered=len(altered),
+        refused_by_the_package=len(altered),
+        refused_by_the_verifier=len(altered),
+    )
 
 
 def test_altered_and_rehashed_needs_the_recordings(stand: Stand, evidence: dict[str, Path], tmp_path: Path) -> None:

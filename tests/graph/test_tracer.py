@@ -25,7 +25,9 @@ class Story:
         self.tracer = Tracer()
         self.positions = itertools.count()
 
-    def begin(self, request: Request, *, actor: str | None = "a", kind: Any = "chat", call_id: str | None = None) -> Begin:
+    def begin(
+        self, request: Request, *, actor: str | None = "a", kind: Any = "chat", call_id: str | None = None
+    ) -> Begin:
         edges = self.tracer.edges(actor=actor, call_id=call_id, request=request)
         assert edges == self.tracer.edges(actor=actor, call_id=call_id, request=request)
         begin = Begin(
@@ -41,7 +43,9 @@ class Story:
         self.tracer.begun(begin, request)
         return begin
 
-    def end(self, begin: Begin, result: Result | None, *, outcome: Outcome = Outcome.SUCCESS, text: str | None = None) -> int:
+    def end(
+        self, begin: Begin, result: Result | None, *, outcome: Outcome = Outcome.SUCCESS, text: str | None = None
+    ) -> int:
         position = next(self.positions)
         end = End(
             position=position,
@@ -156,7 +160,9 @@ def test_a_kept_history_is_one_edge_to_the_request_before() -> None:
     said = story.says(ask(user("q")), LONG)
     second = story.begin(ask(user("q"), assistant(LONG)))
     assert edges(second) == [(said, "message")]
-    again = story.end(second, HttpResult(status=200, headers=(), body=json.dumps({"content": [{"text": OTHER}]}).encode()))
+    again = story.end(
+        second, HttpResult(status=200, headers=(), body=json.dumps({"content": [{"text": OTHER}]}).encode())
+    )
     third = story.begin(ask(user("q"), assistant(LONG), assistant(OTHER)))
     assert edges(third) == [(second.position, "history"), (again, "message")]
 

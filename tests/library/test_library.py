@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import stat
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ import pytest
 from builders import (
     RUN,
     Memory,
-    close_journal,
     clock,
+    close_journal,
     closing_of,
     opening,
     pair,
@@ -33,12 +34,12 @@ from builders import World as InventedWorld
 
 from anchored.boundary.effects import Declarations
 from anchored.boundary.recorder import Recorder
-from anchored.canonical import canonical, parse_own
+from anchored.canonical import Digest, canonical, digest, parse_own
 from anchored.errors import DamagedError, StoreError, UsageError
-from anchored.events import Outcome
+from anchored.events import Begin, Blob, Outcome, http_request
 from anchored.library import FileJournal, Library, leaves, load, read_order
 from anchored.recording import Recording, Stop, to_document
-from anchored.storage import RunFile, read_run
+from anchored.storage import BlobRow, EntryRow, RequestRow, RunFile, read_run
 
 
 @pytest.fixture
@@ -110,7 +111,7 @@ def test_names_are_plain(library: Library, name: str) -> None:
 
 
 def test_no_run_may_be_called_last(library: Library) -> None:
-    """BUG: a run of this name hides what `last` means, for good."""
+    """A run of this name would hide what `last` means, for good."""
     with pytest.raises(UsageError):
         library.create("last", opening(), order())
 
@@ -251,16 +252,18 @@ def test_a_live_run_in_the_list_is_looked_at_again(library: Library) -> None:
 def test_names_digest_prefixes_and_last(shelf: Library) -> None:
     digests = {name: shelf.open(name).digest for name in ("old", "mid", "new")}
     assert len(set(digests.values())) == 3
-    for name, digest in digests.items():
+    for name, whole in digests.items():
         assert shelf.name_of(name) == name
-        assert shelf.name_of(digest) == name
-        assert shelf.name_of(digest[:8]) == name
-        assert shelf.by_digest(digest) == [name]
+        assert shelf.name_of(whole) == name
+        assert shelf.name_of(whole[:8]) == name
+        assert shelf.by_digest(whole) == [name]
     assert shelf.name_of("last") == "new"
     assert shelf.open("last").digest == digests["new"]
 
 
-@pytest.mark.parametrize("reference", ["none", "", "abc", "zzzz", "../old", "old.sqlite", "LAST", "0" * 64, "é", "\x00"])
+@pytest.mark.parametrize(
+    "reference", ["none", "", "abc", "zzzz", "../old", "old.sqlite", "LAST", "0" * 64, "é", "\x00"]
+)
 def test_what_means_no_run_is_told_what_would(shelf: Library, reference: str) -> None:
     with pytest.raises(UsageError) as caught:
         shelf.name_of(reference)
@@ -272,10 +275,10 @@ def test_what_means_no_run_is_told_what_would(shelf: Library, reference: str) ->
 
 
 def test_three_digits_are_too_few(shelf: Library) -> None:
-    digest = shelf.open("old").digest
+    whole = shelf.open("old").digest
     with pytest.raises(UsageError):
-        shelf.name_of(digest[:3])
-    assert shelf.name_of(digest[:4]) == "old"
+        shelf.name_of(whole[:3])
+    assert shelf.name_of(whole[:4]) == "old"
 
 
 def test_a_digest_prefix_of_two_recordings_is_ambiguous(copied: Library) -> None:
@@ -292,10 +295,10 @@ def test_a_digest_prefix_of_two_recordings_is_ambiguous(copied: Library) -> None
 
 def test_an_exact_copy_is_meant_by_neither_less(copied: Library) -> None:
     """An exact replay has its source's digest; the older one is meant."""
-    digest = copied.open("mid").digest
+    whole = copied.open("mid").digest
     record_to(copied, "again", pair(), world=InventedWorld(200), created=250, run_id="1" * 64)
-    assert copied.name_of(digest[:12]) == "mid"
-    assert copied.by_digest(digest) == ["mid", "again"]
+    assert copied.name_of(whole[:12]) == "mid"
+    assert copied.by_digest(whole) == ["mid", "again"]
 
 
 def test_an_empty_store_has_no_last_run(library: Library) -> None:
@@ -307,14 +310,14 @@ def test_an_empty_store_has_no_last_run(library: Library) -> None:
 
 
 def test_last_is_the_latest_also_within_one_second(library: Library) -> None:
-    """BUG: two runs of one second are ordered by name, and `team-10` stands before `team-9`."""
+    """By name, `team-10` would stand before `team-9`."""
     for number in (9, 10):
         record_to(library, f"team-{number}", pair(), world=InventedWorld(number), created=5)
     assert library.name_of("last") == "team-10"
 
 
 def test_a_digest_means_the_recording_that_has_it(copied: Library) -> None:
-    """BUG: the index is believed. What is opened by a digest must have it, whatever `project.db` says."""
+    """The index is no proof. What is opened by a digest must have it, whatever `project.db` says."""
     with closing(sqlite3.connect(copied.root / "project.db")) as db:
         db.execute("UPDATE run SET digest = ? WHERE name = 'old'", ("feed" * 16,))
         db.commit()
@@ -354,14 +357,14 @@ def test_an_index_that_was_deleted_is_made_anew(copied: Library) -> None:
 
 @pytest.mark.parametrize("garbage", [b"", b"garbage" * 1000, b"SQLite format 3\x00" + b"\x00" * 84])
 def test_an_index_that_is_garbage_is_made_anew(copied: Library, garbage: bytes) -> None:
-    """BUG: what says the same as the run files stops `list` and every reference until somebody deletes it."""
+    """It says nothing that the run files do not say, so it stops nobody."""
     (copied.root / "project.db").write_bytes(garbage)
     assert [row.name for row in rows(copied)] == ["old", "mid", "new"]
     assert copied.name_of("last") == "new"
 
 
 def test_an_index_of_another_shape_is_made_anew(copied: Library) -> None:
-    """BUG, as above: a version before or after this one wrote it."""
+    """As above: a version before or after this one wrote it."""
     with closing(sqlite3.connect(copied.root / "project.db")) as db:
         db.execute("DROP TABLE run")
         db.execute("CREATE TABLE run (name TEXT)")
@@ -417,7 +420,9 @@ def test_replays_are_listed_with_what_they_replay(copied: Library) -> None:
         blobs = _all_blobs(memory)
         journal.append(record, request=request, blobs=blobs, durable=False)
     close_journal(journal)
-    copied.finish("mid.replay-1", closing_of(load(path), text_of(driven.recording.result(driven.recording.log.events[-1]))))
+    copied.finish(
+        "mid.replay-1", closing_of(load(path), text_of(driven.recording.result(driven.recording.log.events[-1])))
+    )
     row = {item.name: item for item in copied.listed()}["mid.replay-1"].row
     assert row is not None
     assert (row.mode, row.source, row.plan, row.attempt) == ("replay", source.digest, plan.digest, 1)
@@ -427,9 +432,6 @@ def test_replays_are_listed_with_what_they_replay(copied: Library) -> None:
 
 def _all_blobs(memory: Memory) -> list[Any]:
     """Every blob with the kind that its digest is of."""
-    from anchored.canonical import digest
-    from anchored.events import Blob
-
     kinds: tuple[Any, ...] = ("message", "raw", "body", "result")
     return [
         Blob(kind=kind, digest=name, data=data)
@@ -464,10 +466,10 @@ OPENING = canonical(to_document(opening()))
         [("opening", b"{}")],
         [("opening", b"[]")],
         [("opening", OPENING + b" ")],
-        [("opening", OPENING), ("hello", b"{ }")],
-        [("opening", OPENING), ("hello", b"[]")],
-        [("opening", OPENING), ("hello", b"\xff")],
-        [("opening", OPENING), ("hello", b"[" * 100_000)],
+        [("opening", OPENING), ("order", b"{}"), ("hello", b"{ }")],
+        [("opening", OPENING), ("order", b"{}"), ("hello", b"[]")],
+        [("opening", OPENING), ("order", b"{}"), ("hello", b"\xff")],
+        [("opening", OPENING), ("order", b"{}"), ("hello", b"[" * 100_000)],
         [("opening", canonical({**to_document(opening()), "unknown": 1}))],
         [("opening", canonical({**to_document(opening()), "format": 99}))],
     ],
@@ -480,8 +482,8 @@ def test_documents_are_checked_behind_their_digests(tmp_path: Path, notes: list[
 
 @pytest.mark.parametrize("document", [b"not json", b"[]", b"{}", b'{"process":"1"}', b"\xff", b"[" * 100_000, b"5"])
 def test_the_owners_note_is_checked_like_the_others(tmp_path: Path, document: bytes) -> None:
-    """BUG: it is parsed by hand, and what is wrong with it comes out as KeyError, TypeError or JSONDecodeError."""
-    path = written(tmp_path / "x.sqlite", notes=[("opening", OPENING), ("owner", document)])
+    """H-09: damaged data is DamagedError, not KeyError, TypeError or JSONDecodeError."""
+    path = written(tmp_path / "x.sqlite", notes=[("opening", OPENING), ("order", b"{}"), ("owner", document)])
     with closing(sqlite3.connect(path)) as db:
         db.execute("UPDATE head SET owner = 1")
         db.commit()
@@ -490,10 +492,10 @@ def test_the_owners_note_is_checked_like_the_others(tmp_path: Path, document: by
 
 
 def test_a_second_opening_is_refused(tmp_path: Path) -> None:
-    """BUG: it is left out in silence, the one thing in a file that nobody reads."""
+    """H-09: nothing in a file is left out in silence."""
     other = canonical(to_document(opening(task="another", run="2" * 64)))
     with pytest.raises(DamagedError):
-        load(written(tmp_path / "x.sqlite", notes=[("opening", OPENING), ("opening", other)]))
+        load(written(tmp_path / "x.sqlite", notes=[("opening", OPENING), ("order", b"{}"), ("opening", other)]))
 
 
 @pytest.mark.parametrize("change", ["recording", "size", "head", "stop", "final", "configuration"])
@@ -530,6 +532,70 @@ def test_what_an_entry_names_must_be_there(library: Library, table: str) -> None
             db.commit()
         with pytest.raises(DamagedError):
             load(target)
+
+
+def forged(path: Path, *, message: bytes = b"{}", document: bytes | None = None) -> Path:
+    """A run of one begin whose rows fit together, whatever its message or its request's document says."""
+    file = RunFile.create(path)
+    file.note("opening", OPENING)
+    file.note("order", canonical(order()))
+    held = BlobRow(kind="message", digest=digest("message", message), data=message)
+    asked = http_request(method="POST", path="/x", query="", headers=(), body=b'{"messages": [{}]}')
+    row = RequestRow(
+        digest=Digest(""),
+        before=document if document is not None else asked.before,
+        after=b"" if document is not None else asked.after,
+        field=None if document is not None else asked.field,
+        digests=() if document is not None else (held.digest,),
+    )
+    row = replace(row, digest=digest("request", row.document()))
+    begin = Begin(position=0, kind="chat", actor=None, name="m", parent=None, call_id=None, request=Digest(row.digest))
+    data = canonical(begin.document())
+    entry = EntryRow(position=0, digest=begin.digest, document=data, observation=b"{}")
+    file.append(entry, blobs=[held], request=row)
+    file.close()
+    return path
+
+
+def test_a_well_made_file_is_read(tmp_path: Path) -> None:
+    assert len(load(forged(tmp_path / "x.sqlite")).log) == 1
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"message": b"not json"},
+        {"message": b"\xff"},
+        {"document": b"not json"},
+        {"document": b"[]"},
+        {"document": b"{}"},
+        {"document": b'{"body":7,"headers":{},"messages":null,"method":"GET","path":"/","query":""}'},
+        {"document": b'{"body":{"raw":"' + b"0" * 64 + b'"},"headers":{},"method":"GET","path":"/","query":""}'},
+        {"document": b'{"tool":"t"}'},
+    ],
+    ids=str,
+)
+def test_contents_are_checked_behind_their_digests(tmp_path: Path, parts: dict[str, bytes]) -> None:
+    """BUG, H-09: what is hashed anew but is no message or request gets out as another error, or is read.
+
+    The command line then says 1, an unexpected error, where it should say 5, damaged data.
+    """
+    with pytest.raises(DamagedError):
+        load(forged(tmp_path / "x.sqlite", **parts))
+
+
+def test_what_a_journal_cannot_write_does_not_reach_the_program(library: Library) -> None:
+    """Law 6: an observation that is no valid text is no reason to fail the program."""
+    path = library.create("x", opening(), order())
+    gate = Recorder(journal := FileJournal(path), clock(), Declarations())
+    first = next(pair())
+    passage = gate.begin(first.crossing())
+    result, outcome = InventedWorld()(first)
+    gate.end(passage, outcome=outcome, result=result, observation={"unreplayable": "the value at /\ud800"})
+    gate.note("said", {"text": "\ud800"})
+    gate.begin(replace(first, name="\ud800").crossing())
+    close_journal(journal)
+    assert load(path).log.events
 
 
 def test_a_stop_is_read_back(library: Library) -> None:

@@ -60,7 +60,7 @@ def test_no_anchor_where_nothing_begins(team: Recording, position: int) -> None:
 
 
 def test_true_is_no_position(team: Recording) -> None:
-    """BUG, R0-06, H-06: Python's True equals 0 + 1 and False equals 0, but their digests are others than those of 0."""
+    """R0-06, H-06: Python's True equals 0 + 1 and False equals 0, but their digests are others than those of 0."""
     with pytest.raises((KeyError, TypeError, ValueError)):
         anchor_on(team.log, RUN, False)
 

@@ -107,7 +107,9 @@ def test_the_recording_digest_covers_every_entry(team: Recording) -> None:
         seen.add(rebuilt(team, outcomes={position: Outcome.UNKNOWN}).digest)
         if isinstance(result, HttpResult):
             seen.add(rebuilt(team, results={position: replace(result, body=result.body + b" ")}).digest)
-    assert len(seen) == 1 + 2 * len(team.log.events) + sum(isinstance(result, HttpResult) for result in results_of(team).values())
+    assert len(seen) == 1 + 2 * len(team.log.events) + sum(
+        isinstance(result, HttpResult) for result in results_of(team).values()
+    )
     assert rebuilt(team).digest == team.digest
 
 
@@ -157,13 +159,13 @@ def test_a_task_that_was_changed_does_not_fit_the_closing(team: Recording) -> No
 
 @pytest.mark.parametrize("text", ["\ud800", "a\udfffb"])
 def test_a_final_answer_need_not_be_valid_text(text: str) -> None:
-    """BUG, law 6: a model may say "\\ud800"; it is then the inferred answer, and the recording cannot be closed."""
+    """Law 6: a model may say "\\ud800"; it is then the inferred answer, and the recording can be closed."""
     one = summary_of(final=Final(text=text, source="inferred"))
     assert one.recording != summary_of(final=Final(text="?", source="inferred")).recording
 
 
 def test_a_task_and_a_stop_need_not_be_valid_text() -> None:
-    """BUG, law 6: an argument that is no UTF-8 comes with surrogates; so may a framework's own words."""
+    """Law 6: an argument that is no UTF-8 comes with surrogates; so may a framework's own words."""
     assert summary_of(task="\udcff").recording != summary_of().recording
     stop = Stop(reason="exit", status=0, detail="\ud800")
     assert summary_of(stop=stop).recording != summary_of().recording
@@ -280,7 +282,9 @@ def test_an_event_without_a_kept_result_has_none(team: Recording) -> None:
     first = team.log.events[0]
     assert first.end is not None
     memory.append(team.records[0], request=None, blobs=(), durable=False)
-    memory.append(replace(team.records[1], entry=replace(first.end, result=None)), request=None, blobs=(), durable=False)
+    memory.append(
+        replace(team.records[1], entry=replace(first.end, result=None)), request=None, blobs=(), durable=False
+    )
     recording = sealed(memory, team.opening, None)
     assert recording.result(recording.log.events[0]) is None
     memory.records.pop()

@@ -145,9 +145,9 @@ def test_responses_without_a_list_of_input_are_refused(body: bytes) -> None:
     ],
 )
 def test_guidance_is_refused_where_a_reader_would_not_see_it(body: str) -> None:
-    """BUG: of two fields of one name readers take the last, and the message goes into the first.
+    """Of two fields of one name readers take the last.
 
-    The receipt would then tell of an intervention that never reached the model.
+    In the first, the receipt would tell of an intervention that never reached the model.
     """
     try:
         sent = guided(body)
@@ -158,7 +158,7 @@ def test_guidance_is_refused_where_a_reader_would_not_see_it(body: str) -> None:
 
 @pytest.mark.parametrize("body", ['{"messages": []} and more', '{"messages": [] "a": 1}', '{"messages"; []}'])
 def test_what_is_no_json_is_refused(body: str) -> None:
-    """BUG (canonical.member_spans): such a body is changed and sent."""
+    """What a reader would not parse is not changed and sent."""
     with pytest.raises(RefusedError):
         guided(body)
 
@@ -170,11 +170,13 @@ def test_text_that_cannot_be_sent_is_refused() -> None:
 
 def test_a_deeply_nested_message_is_refused_or_guided() -> None:
     """H-07: no RecursionError."""
-    body = f'{{"messages": [{nested(100_000)}]}}'
+    body = f'{{"messages": [{nested(100_000)}]}}'.encode()
     try:
-        assert_only_appended(body.encode(), guided(body))
+        sent = guided(body)
     except RefusedError:
         return
+    assert sent.startswith(body[:-2])
+    assert sent.endswith(body[-2:])
 
 
 # ---- Its document

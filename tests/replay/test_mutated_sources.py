@@ -4,7 +4,7 @@ No digest inside such a file is wrong, so only two things can tell: the program,
 
 - A changed request diverges at that event; under a served tool nobody asks for it.
 - A changed result diverges at the first later request that holds what was changed, or where an enclosing tool whose
-  code runs hands out another result; never, if nothing holds it. Then the replay is an exact one of the other recording.
+  code runs hands out another result; never, if nothing holds it. Then the replay is an exact one of that recording.
 - Pinned by its digest (--expect, and a plan's source) each of them is refused.
 
 What holds a result is found by looking for a mark, eight digits that stand in one result alone, in the bytes of later
@@ -125,11 +125,12 @@ def other_request(call: Call, chance: random.Random) -> Request:
     return call.again(**chance.choice(changes)).request
 
 
-def test_mutations_with_every_digest_recomputed(seed: int) -> None:
+def test_mutations_with_every_digest_recomputed(seed: int, figures: Any) -> None:
     """R0-07, R0-11, F1: see above. Prints the seed and counts how each was told."""
     counted: Counter[str] = Counter()
     sources: dict[int, tuple[Recording, dict[int, Call], list[int]]] = {}
     seen: set[str] = set()
+    pinned = live = 0
     for number in range(TIMES):
         chance = random.Random(f"{seed}/{number}")
         variant = number % 4
@@ -174,7 +175,7 @@ def test_mutations_with_every_digest_recomputed(seed: int) -> None:
         what = f"seed {seed}, {number}: {way} of {position} ({event.begin.kind} {event.begin.name}), variant {variant}"
         assert mutant.digest != source.digest, what
         seen.add(mutant.digest)
-        driven = replayed(mutant, team(), world=nobody)  # type: ignore[arg-type]
+        driven = replayed(mutant, team(), world=nobody)
         divergence = driven.divergence
         assert (None if divergence is None else divergence.position) == expected, f"{what}: {divergence}"
         assert driven.live == [], what
@@ -184,10 +185,23 @@ def test_mutations_with_every_digest_recomputed(seed: int) -> None:
             assert driven.recording.log.head == mutant.log.head, what
         else:
             assert divergence.kind in ("changed", "result"), what
-        assert plan_of(source).source not in (mutant.digest, driven.recording.digest), what
+        pinned += plan_of(source).source not in (mutant.digest, driven.recording.digest)
+        live += len(driven.live)
         counted[f"{way}: {'never' if expected is None else 'there' if expected == position else 'later'}"] += 1
     print(f"seed {seed}: {dict(counted)}")
-    assert counted.total() >= 500
+    figures.add(
+        "mutations of a recording, every digest recomputed, replayed",
+        "tests/replay/test_mutated_sources.py::test_mutations_with_every_digest_recomputed",
+        mutations=counted.total(),
+        refused_where_pinned=pinned,
+        diverged_at_the_changed_request=counted["request: there"],
+        diverged_where_the_changed_result_is_held=counted["result: later"] + counted["outcome: later"],
+        held_by_nothing=sum(times for key, times in counted.items() if key.endswith("never")),
+        live=live,
+        seed=seed,
+    )
+    assert counted.total() == pinned >= 500
+    assert live == 0
     assert min(counted[key] for key in ("request: there", "result: later", "result: never", "unread: never")) >= 30
     assert len(seen) > 300
 
@@ -200,7 +214,7 @@ def test_an_outcome_that_was_changed_shows_where_edges_are_found_anew() -> None:
     """A response that failed issues no call ids and no text, so what depends on it has other edges."""
     source = recorded(team())
     mutant = rebuilt(source, outcomes={0: Outcome.FAILURE})
-    driven = replayed(mutant, team(), world=nobody)  # type: ignore[arg-type]
+    driven = replayed(mutant, team(), world=nobody)
     assert driven.divergence is not None
     assert (driven.divergence.position, driven.divergence.path) == (2, "/edges")
     assert driven.live == []
@@ -216,7 +230,7 @@ def test_a_mutated_source_replayed_to_an_anchor_shows_before_it_goes_live(seed: 
     for position in places:
         mutant = rebuilt(source, requests={position: other_request(calls[position], chance)})
         for anchor in [place for place in mutant.log.quiescent_positions() if place >= position][:3]:
-            driven = replayed(mutant, team(), anchor=anchor, world=nobody)  # type: ignore[arg-type]
+            driven = replayed(mutant, team(), anchor=anchor, world=nobody)
             assert driven.divergence is not None, f"seed {seed}, {position}, anchor {anchor}"
             assert driven.divergence.position == position
             assert driven.live == []

@@ -17,9 +17,7 @@ from anchored.errors import AnchorError, DamagedError
 from anchored.recording import Anchor, anchor_on
 from anchored.replay import Guide, ReplayPlan, Unchanged, plan_from, resolve_anchor
 
-ANCHOR = Anchor(
-    event=digest("event-id", b"1"), position=4, entry=digest("entry", b"1"), prefix=digest("prefix", b"1")
-)
+ANCHOR = Anchor(event=digest("event-id", b"1"), position=4, entry=digest("entry", b"1"), prefix=digest("prefix", b"1"))
 PLAN = ReplayPlan(
     source=digest("recording", b"1"),
     anchor=ANCHOR,
@@ -154,7 +152,7 @@ def test_what_describes_no_plan_is_refused(document: Any) -> None:
     ids=str,
 )
 def test_a_malformed_anchor_is_refused(change: dict[str, Any]) -> None:
-    """BUG, R0-06, H-06, H-08: wrong types, negative positions and what is no digest are read as an anchor."""
+    """R0-06, H-06, H-08: wrong types, negative positions, and what is no digest."""
     document: Any = PLAN.document()
     with pytest.raises(DamagedError):
         plan_from({**document, "anchor": {**document["anchor"], **change}})
@@ -180,7 +178,7 @@ def test_a_malformed_anchor_is_refused(change: dict[str, Any]) -> None:
     ids=str,
 )
 def test_fields_of_another_kind_are_refused(change: dict[str, Any]) -> None:
-    """BUG (sources that are no digest, words and commands that are no text), H-09."""
+    """H-09: sources that are no digest, words and commands that are no text."""
     with pytest.raises(DamagedError):
         plan_from({**PLAN.document(), **change})
 

@@ -165,7 +165,7 @@ def test_declarations_made_when_recorded_decide() -> None:
 
 
 @given(json_values(), json_values())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_there_is_a_difference_exactly_if_canonical_forms_differ(one: Any, other: Any) -> None:
     """Numbers as RFC 8785 sees them, true and 1 apart."""
     assert (first_difference(one, other) is None) == (canonical(one) == canonical(other))
@@ -186,7 +186,7 @@ def resolved(value: Any, pointer: str) -> Any:
 
 
 @given(json_values(), st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_the_place_leads_to_both_values(one: Any, data: st.DataObject) -> None:
     """A JSON Pointer, with ~ and / escaped."""
     other = data.draw(json_values() | st.just({"a/b": [one], "~": one}) | st.just([one, one]))
@@ -195,8 +195,11 @@ def test_the_place_leads_to_both_values(one: Any, data: st.DataObject) -> None:
     if difference is not None:
         assert resolved(wrapped[0], difference.path) == difference.recorded
         assert resolved(wrapped[1], difference.path) == difference.actual
-        assert difference.recorded is ABSENT or difference.actual is ABSENT or difference.recorded != difference.actual or (
-            isinstance(difference.recorded, bool) != isinstance(difference.actual, bool)
+        assert (
+            difference.recorded is ABSENT
+            or difference.actual is ABSENT
+            or difference.recorded != difference.actual
+            or (isinstance(difference.recorded, bool) != isinstance(difference.actual, bool))
         )
 
 
@@ -231,8 +234,8 @@ def test_deep_values_are_compared_without_recursion() -> None:
     """H-07."""
     one: Any = 1
     other: Any = 2
-    for _ in range(100_000):
+    for _ in range(20_000):
         one, other = [one], [other]
     difference = first_difference(one, other)
     assert difference is not None
-    assert difference.path == "/0" * 100_000
+    assert difference.path == "/0" * 20_000

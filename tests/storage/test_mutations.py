@@ -143,7 +143,10 @@ def swap(db: sqlite3.Connection, chance: random.Random) -> str:
     names = [name for name in COLUMNS[table] if name != key]
     if chance.random() < 0.5:
         names = [chance.choice(names)]
-    held = {item: db.execute(f"SELECT {', '.join(names)} FROM {table} WHERE {key} = ?", (item,)).fetchone() for item in (one, two)}
+    held = {
+        item: db.execute(f"SELECT {', '.join(names)} FROM {table} WHERE {key} = ?", (item,)).fetchone()
+        for item in (one, two)
+    }
     marks = ", ".join(f"{name} = ?" for name in names)
     for place, source in ((one, two), (two, one)):
         db.execute(f"UPDATE {table} SET {marks} WHERE {key} = ?", (*held[source], place))
@@ -272,7 +275,7 @@ def test_a_copy_loads_equal(run_path: Path, tmp_path: Path) -> None:
     assert any(row.digests and row.field for row in read_run(run_path).requests.values())
 
 
-def test_no_mutation_of_the_stored_file_is_read(run_path: Path, tmp_path: Path, seed: int) -> None:
+def test_no_mutation_of_the_stored_file_is_read(run_path: Path, tmp_path: Path, seed: int, figures: Any) -> None:
     """R0-07, R0-11: single fields of every column of every table, inserts, deletions, swaps, truncations, schema."""
     counted: Counter[str] = Counter()
     accepted: list[str] = []
@@ -295,6 +298,14 @@ def test_no_mutation_of_the_stored_file_is_read(run_path: Path, tmp_path: Path, 
                 what = f"{what} ({type(error).__name__}: {error})"
             accepted.append(f"seed {seed}, {way} {number}: {what}")
     print(f"seed {seed}: {counted.total()} mutations")
+    figures.add(
+        "mutations of a stored run, without hashing anew",
+        "tests/storage/test_mutations.py::test_no_mutation_of_the_stored_file_is_read",
+        entries=len(load(run_path).log),
+        mutations=counted.total(),
+        read=len(accepted),
+        seed=seed,
+    )
     assert not accepted, "\n".join(accepted)
     assert counted.total() >= 500
 
@@ -315,10 +326,9 @@ def test_no_truncated_file_is_read(run_path: Path, tmp_path: Path, seed: int) ->
 
 
 def test_flipped_bytes_are_refused_or_lie_outside_what_is_read(run_path: Path, tmp_path: Path, seed: int) -> None:
-    """BUG, R0-07: one bit of the file, anywhere. Free space may differ; what is read may not, and no other error comes.
+    """R0-07: one bit of the file, anywhere. Free space may differ; what is read may not, and no other error comes.
 
-    A bit flipped in a text makes it invalid UTF-8, and that comes out as AttributeError; one flipped in a row's header
-    makes NULL of what cannot be null, and that comes out as TypeError.
+    A bit flipped in a text makes it invalid UTF-8; one flipped in a row's header makes NULL of what cannot be null.
     """
     chance = random.Random(seed)
     original = load(run_path)
@@ -370,15 +380,16 @@ def edit(run_path: Path, tmp_path: Path, *statements: str) -> Path:
     ],
 )
 def test_text_that_is_no_utf8_is_damage(run_path: Path, tmp_path: Path, table: str, column: str) -> None:
-    """BUG, R0-07: Python's own OperationalError has no `sqlite_errorcode`, so AttributeError gets out."""
-    statement = f"UPDATE {table} SET {column} = CAST(x'ff' AS TEXT) WHERE {KEYS[table]} = (SELECT max({KEYS[table]}) FROM {table})"
+    """R0-07: Python's own OperationalError for it has no `sqlite_errorcode`."""
+    key = KEYS[table]
+    statement = f"UPDATE {table} SET {column} = CAST(x'ff' AS TEXT) WHERE {key} = (SELECT max({key}) FROM {table})"
     with pytest.raises(DamagedError):
         load(edit(run_path, tmp_path, statement))
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "[" + "9" * 5000 + "]", "null", "{}", '"a"', "[1]", "[[]]", ""])
 def test_what_a_request_adds_is_a_list_of_digests(run_path: Path, tmp_path: Path, text: str) -> None:
-    """BUG (the first), H-07: RecursionError gets out."""
+    """H-07, H-08."""
     with pytest.raises(DamagedError):
         load(edit(run_path, tmp_path, f"UPDATE request SET added = '{text}'"))
 
@@ -387,13 +398,13 @@ def test_what_a_request_adds_is_a_list_of_digests(run_path: Path, tmp_path: Path
     "statement", ["CREATE TABLE sqliteX (a)", "CREATE VIEW sqlite1 AS SELECT 1", "CREATE TABLE SQLITE9 (a)", "ANALYZE"]
 )
 def test_no_table_hides_behind_its_name(run_path: Path, tmp_path: Path, statement: str) -> None:
-    """BUG: in `LIKE 'sqlite_%'` the underscore stands for any character, and sqlite_stat1 is a table too."""
+    """In `LIKE 'sqlite_%'` the underscore stands for any character, and sqlite_stat1 is a table too."""
     with pytest.raises(DamagedError):
         load(edit(run_path, tmp_path, statement))
 
 
 def test_the_heads_id_is_read(run_path: Path, tmp_path: Path) -> None:
-    """BUG (the one stored value that is never looked at): law 8, every stored byte is verified."""
+    """Law 8: every stored byte is verified, the one that a constraint fixes too."""
     with pytest.raises(DamagedError):
         load(edit(run_path, tmp_path, "PRAGMA ignore_check_constraints = 1", "UPDATE head SET id = 7"))
 

@@ -143,7 +143,7 @@ def test_a_closed_connection_is_taken_up_again(run: RunFile) -> None:
 
 
 def test_an_entry_out_of_its_place_is_refused(run: RunFile) -> None:
-    """BUG, R0-05: its position must be the log's size. A gap is stored, and the whole file is damaged from then on."""
+    """R0-05: its position is the log's size. A gap once stored would damage the whole file."""
     run.append(entry(0))
     for position in (0, 2, 7, -1):
         with pytest.raises(StoreError):
@@ -153,7 +153,7 @@ def test_an_entry_out_of_its_place_is_refused(run: RunFile) -> None:
 
 
 def test_what_failed_leaves_nothing_behind(run: RunFile) -> None:
-    """BUG: a request that was rolled back is still taken as the base of later ones, and the file is damaged."""
+    """A request that was rolled back is no base for later ones."""
     run.append(entry(0), request=request(1), blobs=[blob(1)])
     with pytest.raises(StoreError):
         run.append(entry(0, "other"), request=request(1, 2, 3), blobs=map(blob, (1, 2, 3)))
@@ -343,10 +343,7 @@ def test_a_finished_run_is_one_file_that_nobody_may_write(run: RunFile) -> None:
 
 
 def test_a_run_is_finished_while_another_process_has_it_open(run: RunFile) -> None:
-    """BUG: a process of the run that outlives its parent keeps the file open; SQLite's own error gets out then.
-
-    The closing is written by that time, but neither the file's mode nor the index says so.
-    """
+    """A process of the run that outlives its parent keeps the file open; the run is closed all the same."""
     run.append(entry(0))
     with closing(sqlite3.connect(run.path)) as reader:
         reader.execute("SELECT * FROM head").fetchall()
@@ -357,7 +354,7 @@ def test_a_run_is_finished_while_another_process_has_it_open(run: RunFile) -> No
 
 @pytest.mark.parametrize("again", [False, True], ids=["same connection", "opened again"])
 def test_nothing_is_added_after_the_closing(run: RunFile, again: bool) -> None:
-    """BUG: "after which nothing more belongs to the run", but a process that still runs can append, and damages it."""
+    """A process that still runs must not be able to damage what was closed."""
     run.append(entry(0))
     late = RunFile.open(run.path) if again else run
     if again:

@@ -15,11 +15,10 @@ from anchored.attempts.verdict import Verdict, judge
 from anchored.attempts.watch import Timing, watch
 from anchored.canonical import JsonObject
 from anchored.errors import UsageError
-from anchored.events import Raised
 from anchored.library import Library
-from anchored.receipts import Counts, build_receipt
+from anchored.receipts import build_receipt
 from anchored.recording import FORMAT, Opening, Recording, Replayed
-from anchored.replay import Intervention, ReplayPlan, check_replayable, containers, resolve_anchor
+from anchored.replay import Intervention, ReplayPlan, check_replayable, resolve_anchor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,14 +173,7 @@ def replay(
     verdict = judge(source, recording, plan, ended)
     receipt = None
     if verdict.prefix_exact and verdict.kind in ("exact", "live", "crashed"):
-        receipt = build_receipt(
-            source=source,
-            replay=recording,
-            plan=plan,
-            attempt=attempt,
-            counts=_counts(source, recording, plan),
-            unobserved=[str(note["address"]) for note in recording.notes_of("unobserved")],
-        )
+        receipt = build_receipt(source, recording)
     return Replay(
         name=name,
         attempt=attempt,
@@ -191,26 +183,4 @@ def replay(
         receipt=receipt,
         seconds=time.monotonic() - started,
         output=output,
-    )
-
-
-def _counts(source: Recording, recording: Recording, plan: ReplayPlan) -> Counts:
-    size = len(source.log) if plan.anchor is None else plan.anchor.position
-    before = [event for event in recording.log.events if event.position < size]
-    covered = sum(1 for event in before if recording.observation(event.position).get("covered") is True)
-    inside = len([position for position in containers(source.log) if position < size])
-    substituted = sum(
-        1
-        for event in before
-        if event.end is not None
-        and isinstance(recording.result(event), Raised)
-        and recording.observation(event.end.position).get("substituted") is True
-    )
-    return Counts(
-        served=len(before) - covered - inside,
-        live=len(recording.log.events) - len(before),
-        carried=0,
-        covered=covered,
-        containers=inside,
-        substituted=substituted,
     )

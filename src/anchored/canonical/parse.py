@@ -117,7 +117,7 @@ def _own_number(digits: str) -> int | float:
 
 def parse_hashed(data: bytes) -> Json:
     """The value of canonical bytes whose digest was verified; for reading, not for hashing again."""
-    return cast("Json", json.loads(data))
+    return cast("Json", json.loads(data, parse_int=_own_number))
 
 
 def member_spans(text: str) -> list[Span]:

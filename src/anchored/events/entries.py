@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias, cast, get_args
 from anchored.canonical import Digest, Json, JsonObject, as_digest, jcs_digest
 from anchored.errors import DamagedError
 from anchored.events.outcome import Outcome
-from anchored.events.requests import text
+from anchored.events.requests import identity_text
 
 Kind: TypeAlias = Literal[
     "chat", "text_completion", "embeddings", "generate_content", "execute_tool", "retrieve", "human_input", "http"
@@ -88,7 +88,7 @@ class Begin:
             "position": self.position,
             "kind": self.kind,
             "actor": _optional(self.actor),
-            "name": text(self.name),
+            "name": identity_text(self.name),
             "parent": self.parent,
             "call_id": _optional(self.call_id),
             "request": self.request,
@@ -221,7 +221,7 @@ def _text_or_none(value: Json) -> str | None:
 
 
 def _optional(value: str | None) -> str | None:
-    return None if value is None else text(value)
+    return None if value is None else identity_text(value)
 
 
 def _damaged(found: str) -> DamagedError:

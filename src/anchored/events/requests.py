@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Any, Literal, cast
+
+import msgspec
 
 from anchored.canonical import (
     Digest,
@@ -18,6 +20,7 @@ from anchored.canonical import (
     parse_hashed,
     request_document,
 )
+from anchored.errors import DamagedError
 from anchored.events.values import Unreplayable, encode_value
 
 IDENTITY_HEADERS = ("anthropic-beta", "anthropic-version", "openai-beta")
@@ -124,12 +127,12 @@ def tool_request(*, name: str, arguments: object) -> Request:
     raw: tuple[str, ...] = ()
     try:
         value = parse_exact(arguments) if isinstance(arguments, str) else arguments
-        document = canonical({"arguments": {"json": value}, "tool": text(name)})
+        document = canonical({"arguments": {"json": value}, "tool": identity_text(name)})
     except ValueError:
         data = arguments.encode("utf-8", "surrogatepass") if isinstance(arguments, str) else _encoded(arguments)
         blob = Blob(kind="raw", digest=digest("raw", data), data=data)
         blobs, raw = (blob,), ("arguments",)
-        document = canonical({"arguments": {"raw": blob.digest}, "tool": text(name)})
+        document = canonical({"arguments": {"raw": blob.digest}, "tool": identity_text(name)})
     return Request(
         before=document, after=b"", field=None, messages=(), digest=digest("request", document), blobs=blobs, raw=raw
     )
@@ -153,16 +156,25 @@ def stored_request(
         field: the field that held them, if any.
         digests: the messages' digests.
         read: bytes by digest; KeyError where there are none.
+
+    Raises:
+        DamagedError: it is no request of ours, or a message is none.
     """
     names = tuple(digests)
     document = request_document(before, after, field, names)
     blobs = [_message_blob(name, read(name)) for name in names]
-    parsed = cast("JsonObject", parse_hashed(document))
+    try:
+        parsed = _checked(parse_hashed(document))
+        values = [parse_hashed(blob.data) if blob.kind == "message" else None for blob in blobs]
+    except (ValueError, msgspec.ValidationError) as error:
+        raise DamagedError(
+            "A recorded request is damaged.",
+            expected="the fields of docs/design/identity.md, Requests",
+            found=str(error),
+            next_step="Restore the file from a copy, or record the run again.",
+        ) from error
     blobs.extend(_raw(read(name)) for name in _raw_digests(parsed))
-    messages = tuple(
-        Message(digest=blob.digest, value=parse_hashed(blob.data) if blob.kind == "message" else None)
-        for blob in blobs[: len(names)]
-    )
+    messages = tuple(Message(digest=name, value=value) for name, value in zip(names, values, strict=True))
     return Request(
         before=before,
         after=after,
@@ -171,6 +183,37 @@ def stored_request(
         digest=digest("request", document),
         blobs=tuple(blobs),
     )
+
+
+class _BodyDocument(msgspec.Struct, forbid_unknown_fields=True):
+    json: Any = msgspec.UNSET
+    raw: dict[str, str] | str = msgspec.field(default_factory=dict[str, str])
+
+
+class _MessagesDocument(msgspec.Struct, forbid_unknown_fields=True):
+    field: Literal["messages", "input", "contents"]
+    digests: list[str]
+
+
+class _HttpDocument(msgspec.Struct, forbid_unknown_fields=True):
+    method: str
+    path: str
+    query: str
+    headers: dict[str, str]
+    body: _BodyDocument | None
+    messages: _MessagesDocument | None
+
+
+class _ToolDocument(msgspec.Struct, forbid_unknown_fields=True):
+    tool: str
+    arguments: _BodyDocument
+
+
+def _checked(document: Json) -> JsonObject:
+    """A request's document, if it has the fields of one."""
+    is_tool = isinstance(document, dict) and "tool" in document
+    msgspec.convert(document, _ToolDocument if is_tool else _HttpDocument)
+    return cast("JsonObject", document)
 
 
 def _message_blob(name: Digest, data: bytes) -> Blob:
@@ -183,7 +226,7 @@ def _raw_digests(document: JsonObject) -> list[Digest]:
     return [Digest(str(item)) for item in (raw.values() if isinstance(raw, dict) else [raw] if raw else [])]
 
 
-def text(value: str) -> str:
+def identity_text(value: str) -> str:
     """`value` as our own documents hold it: itself, or `anchored-raw:<digest>` if it is not valid Unicode."""
     try:
         value.encode("utf-8")
@@ -310,6 +353,8 @@ def request_view(document: JsonObject, read: Callable[[Digest], bytes]) -> JsonO
         return {"tool": document["tool"], "arguments": _opened(document["arguments"])}
     view = {key: document[key] for key in ("method", "path", "query", "headers")}
     held = document["body"]
+    if held is None:
+        return view  # no body at all is another thing than a body that is null
     body = _opened(held)
     if isinstance(held, dict) and isinstance(body, dict) and "json" in held:
         body = dict(body)

@@ -10,7 +10,7 @@ import msgspec
 
 from anchored.canonical import Digest, JsonObject, as_digest, canonical, digest, parse_own
 from anchored.errors import DamagedError
-from anchored.events.requests import Blob, text
+from anchored.events.requests import Blob, identity_text
 
 SERVED_HEADERS = (
     "content-type",
@@ -40,7 +40,7 @@ class Failure:
 
     def document(self) -> JsonObject:
         held = None if self.arguments is None else digest("body", self.arguments)
-        return {"arguments": held, "class": text(self.error_class), "message": text(self.message)}
+        return {"arguments": held, "class": identity_text(self.error_class), "message": identity_text(self.message)}
 
     def blobs(self) -> tuple[Blob, ...]:
         return () if self.arguments is None else (_body_blob(self.arguments),)
@@ -67,7 +67,7 @@ class HttpResult:
     def document(self) -> JsonObject:
         document: JsonObject = {
             "status": self.status,
-            "headers": [[name, text(value)] for name, value in self.headers],
+            "headers": [[name, identity_text(value)] for name, value in self.headers],
             "body": digest("body", self.body),
             "closed": self.closed,
         }

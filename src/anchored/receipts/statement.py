@@ -2,64 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from typing import cast
 
 from anchored.canonical import Digest, Json, JsonObject, canonical, jcs_digest
 from anchored.errors import RefusedError
-from anchored.recording import Recording, prefix_digest
-from anchored.replay import ReplayPlan
+from anchored.receipts.counts import count
+from anchored.recording import Recording, anchor_on, prefix_digest
+from anchored.replay import ReplayPlan, plan_from
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "urn:anchored:replay:v1"
 NOT_EVALUATED = "not-evaluated"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Counts:
-    """Events of a replay by how they were answered.
-
-    Attributes:
-        served: from the recording.
-        live: for real.
-        carried: in flight at the anchor.
-        covered: under a served tool.
-        containers: tools that ran their own code in the prefix.
-        substituted: recorded exceptions whose class could not be rebuilt.
-    """
-
-    served: int
-    live: int
-    carried: int
-    covered: int
-    containers: int
-    substituted: int
-
-
-def build_receipt(
-    *, source: Recording, replay: Recording, plan: ReplayPlan, attempt: int, counts: Counts, unobserved: list[str]
-) -> bytes:
-    """The receipt of an attempt, as canonical bytes.
+def build_receipt(source: Recording, replay: Recording) -> bytes:
+    """The receipt of a replay, as canonical bytes: a function of the two recordings and of nothing else.
 
     Args:
         source: what was replayed.
         replay: what the attempt recorded; its prefix was rebuilt from what the program asked and was handed.
-        plan: what was to be done.
-        attempt: number of the attempt at this plan.
-        counts: events by how they were answered.
-        unobserved: hosts reached outside the boundary.
 
     Raises:
-        RefusedError: the replay's prefix is not the source's; there is no receipt for such an attempt.
+        RefusedError: there is no receipt for such a pair: it is no replay of that source, its prefix is another, or its
+            ids are not its own.
     """
+    replayed = replay.opening.replayed
+    if replayed is None:
+        raise _refused("a replay", "a recording")
+    plan, attempt = plan_from(cast("JsonObject", replayed.plan)), replayed.attempt
     anchor = plan.anchor
     size = len(source.log) if anchor is None else anchor.position
+    _check_pair(source, replay, plan, attempt)
     if not _has_prefix(source, replay, size) or (anchor is None and len(replay.log) != size):
-        raise RefusedError(
-            "There is no receipt for this replay.",
-            expected=f"the first {size} entries of the recording, rebuilt equal",
-            found="others",
-            next_step="See where it diverged with `anchored show`.",
-        )
+        raise _refused(f"the first {size} entries of the recording, rebuilt equal", "others")
     prefix = prefix_digest(source.log, size)
     suffix = _suffix(replay, size, prefix, plan)
     source_suffix = _suffix(source, size, prefix, plan)
@@ -83,9 +59,9 @@ def build_receipt(
         "external_state": NOT_EVALUATED,
         "effects": {"allow": plan.effects_allowed, "declarations": plan.declarations_digest},
         "normalisations": list[Json](sorted({f"map-url {old}={new}" for old, new in plan.origins})),
-        "unobserved": list[Json](sorted(set(unobserved))),
+        "unobserved": list[Json](sorted({str(note["address"]) for note in replay.notes_of("unobserved")})),
         "recorder": "in-process",
-        "counts": asdict(counts),
+        "counts": asdict(count(source, replay, size)),
         "regenerated": _regenerated(source, replay, size),
         "suffix": suffix,
         "source_suffix": source_suffix,
@@ -104,6 +80,30 @@ def build_receipt(
 def suffix_digest(prefix: Digest, anchor: Digest | None, entries: list[Digest]) -> Digest:
     """`H("suffix", JCS{prefix, anchor, entries})`."""
     return jcs_digest("suffix", {"prefix": prefix, "anchor": anchor, "entries": list[Json](entries)})
+
+
+def _check_pair(source: Recording, replay: Recording, plan: ReplayPlan, attempt: int) -> None:
+    """The replay names this source, and its anchor and ids are what the plan and the source make them."""
+    named = replay.opening.replayed
+    if plan.source != source.digest or named is None or named.source != source.digest:
+        raise _refused(f"a replay of {source.digest}", f"one of {plan.source}")
+    if attempt < 1 or replay.opening.run != plan.run_id(attempt) or replay.opening.run == source.opening.run:
+        raise _refused("the run id of this plan and attempt", replay.opening.run)
+    anchor = plan.anchor
+    if anchor is not None and (
+        source.log.event_at(anchor.position) is None
+        or anchor != anchor_on(source.log, source.opening.run, anchor.position)
+    ):
+        raise _refused("an anchor of the source", f"another at {anchor.position}")
+
+
+def _refused(expected: str, found: str) -> RefusedError:
+    return RefusedError(
+        "There is no receipt for this replay.",
+        expected=expected,
+        found=found,
+        next_step="See where it diverged with `anchored show`.",
+    )
 
 
 def _has_prefix(source: Recording, replay: Recording, size: int) -> bool:

@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 
 from anchored.canonical import Digest, JsonObject, as_digest, jcs_digest, parse_own
-from anchored.errors import DamagedError, UnsupportedError
-from anchored.receipts.statement import NOT_EVALUATED, PREDICATE_TYPE, STATEMENT_TYPE, suffix_digest
+from anchored.errors import DamagedError, RefusedError, UnsupportedError
+from anchored.receipts.statement import NOT_EVALUATED, PREDICATE_TYPE, STATEMENT_TYPE, build_receipt
 from anchored.recording import Recording, verify_consistency
+from anchored.replay import first_difference
 
 SELF_CONSISTENT = "self-consistent"
 MATCHES_RECORDINGS = "matches the recordings"
@@ -139,7 +140,7 @@ def verify_receipt(receipt: bytes, *, source: Recording | None = None, replay: R
     4. Prefix and anchor: their digests are those of what they name.
     5. Proofs: the prefix is one of the source's and of the replay's log.
     6. Sums: sizes, suffix counts, mode and regeneration fit together.
-    7. With recordings: everything above is what they have.
+    7. With recordings: the receipt that they have is this one, byte for byte.
 
     Args:
         receipt: the file's bytes.
@@ -161,8 +162,8 @@ def verify_receipt(receipt: bytes, *, source: Recording | None = None, replay: R
     steps += ["own digest", "prefix and anchor digests", "consistency proofs", "sizes, mode and regeneration"]
     level = SELF_CONSISTENT
     if source is not None and replay is not None:  # 7
-        _check_recordings(predicate, source, replay)
-        steps.append("both recordings, entry by entry")
+        _check_recordings(document, source, replay)
+        steps.append("built anew from both recordings, and equal")
         level = MATCHES_RECORDINGS
     held: Any = document["predicate"]
     return Checked(level=level, steps=steps, predicate=held)
@@ -280,22 +281,15 @@ def _check_sums(statement: _Statement) -> None:
     _check(words.get(predicate.regenerated, False), "regenerated as the suffixes say")
 
 
-def _check_recordings(predicate: _Predicate, source: Recording, replay: Recording) -> None:
-    size = predicate.prefix.size
-    for name, tree, recording in (("source", predicate.source, source), ("replay", predicate.replay, replay)):
-        stated = (tree.recording, tree.size, tree.head)
-        _check(stated == (recording.digest, len(recording.log), recording.log.head), f"the recording of the {name}")
-        _check(recording.log.tree.root(size) == predicate.prefix.head, f"the prefix of the {name}")
-    anchor = predicate.anchor
-    event = source.log.event_at(size)
-    _check(anchor is None or (event is not None and event.begin.digest == anchor.entry), "the anchor's entry")
-    configuration = (source.summary.configuration, replay.summary.configuration)
-    _check((predicate.configuration.source, predicate.configuration.replay) == configuration, "both configurations")
-    prefix = Digest(predicate.prefix.digest)
-    for suffix, recording in ((predicate.suffix, replay), (predicate.source_suffix, source)):
-        entries = [entry.digest for entry in recording.log.entries[size:]]
-        held = suffix_digest(prefix, Digest(anchor.digest) if anchor else None, entries)
-        _check(suffix.digest == held, "the suffix digest")
+def _check_recordings(document: JsonObject, source: Recording, replay: Recording) -> None:
+    """The receipt that these recordings have, built anew, is this one."""
+    try:
+        rebuilt = parse_own(build_receipt(source, replay), what="The receipt that the recordings have")
+    except RefusedError as error:
+        raise _bad(error.expected, error.found) from error
+    difference = first_difference(rebuilt, document)
+    if difference is not None:
+        raise _bad(f"{difference.recorded} at {difference.path}", f"{difference.actual}")
 
 
 def _check(holds: bool, what: str) -> None:

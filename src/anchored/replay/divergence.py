@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 
-from anchored.canonical import Json, JsonObject
-from anchored.events import Begin
+from anchored.canonical import Json, JsonObject, storable
+from anchored.events import Begin, identity_text
 from anchored.replay.asked import Asked
 from anchored.replay.differences import ABSENT, Absent, Difference, first_difference
 
@@ -50,7 +50,7 @@ class Divergence:
             document["recorded"] = self.recorded
         if not isinstance(self.actual, Absent):
             document["actual"] = self.actual
-        return document
+        return cast("JsonObject", storable(document))
 
     @classmethod
     def from_document(cls, document: JsonObject) -> Divergence:
@@ -80,9 +80,11 @@ def changed(begin: Begin, recorded: JsonObject, asked: Asked, actual: JsonObject
         asked: what the program asked.
         actual: its request, for reading.
     """
-    difference = first_difference(_whole(begin, recorded), _whole(asked, actual)) or Difference(
-        path="/edges", recorded=_edges(begin), actual=_edges(asked)
-    )
+    difference = first_difference(_whole(begin, recorded), _whole(asked, actual))
+    if difference is None and begin.request != asked.request.digest:
+        difference = Difference(path="/body", recorded=begin.request, actual=asked.request.digest)
+    if difference is None:
+        difference = Difference(path="/edges", recorded=_edges(begin), actual=_edges(asked))
     return Divergence(
         kind="changed",
         position=begin.position,
@@ -96,8 +98,10 @@ def changed(begin: Begin, recorded: JsonObject, asked: Asked, actual: JsonObject
 
 def _whole(entry: Begin | Asked, request: JsonObject) -> JsonObject:
     """Fields in the order in which people want to hear of them: what and who, the request, where it came from."""
-    what: JsonObject = {"kind": entry.kind, "actor": entry.actor, "name": entry.name}
-    return {**what, **request, "call_id": entry.call_id, "parent": entry.parent}
+    who = None if entry.actor is None else identity_text(entry.actor)
+    call_id = None if entry.call_id is None else identity_text(entry.call_id)
+    what: JsonObject = {"kind": entry.kind, "actor": who, "name": identity_text(entry.name)}
+    return {**what, **request, "call_id": call_id, "parent": entry.parent}
 
 
 def _edges(entry: Begin | Asked) -> Json:

@@ -53,13 +53,13 @@ class Guide:
         if model_kind(method, path) == "chat":
             try:
                 content = body.decode("utf-8")
-                span = next(span for span in member_spans(content) if span.key == field)
+                (span,) = [span for span in member_spans(content) if span.key == field]
                 items = content[span.start : span.end]
                 if items.startswith("["):
                     comma = "," if member_spans(items) else ""
                     addition = comma + json.dumps(message, ensure_ascii=False)
                     return (content[: span.end - 1] + addition + content[span.end - 1 :]).encode("utf-8")
-            except (ValueError, StopIteration):
+            except ValueError:
                 pass
         raise RefusedError(
             "Guidance cannot be put into this request.",

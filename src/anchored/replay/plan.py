@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
+from typing import Annotated, Any, Literal, cast
 
-from anchored.canonical import Digest, JsonObject, jcs_digest
+import msgspec
+
+from anchored.canonical import Digest, JsonObject, as_digest, jcs_digest
 from anchored.errors import DamagedError
 from anchored.recording import Anchor
 from anchored.replay.interventions import Intervention, Unchanged, intervention_from
@@ -80,30 +82,47 @@ def plan_from(document: JsonObject) -> ReplayPlan:
         DamagedError: it describes no plan.
     """
     try:
-        held = cast("dict[str, str | int] | None", document["anchor"])
-        command = cast("list[str] | None", document["command"])
-        plan = ReplayPlan(
-            source=Digest(str(document["source"])),
-            anchor=None if held is None else Anchor(**cast("dict[str, object]", held)),  # pyright: ignore[reportArgumentType]
-            intervention=intervention_from(cast("JsonObject", document["intervention"])),
-            command=None if command is None else tuple(command),
-            effects_allowed=document["effects"] == "allow",
-            declarations=_pairs(document, "declarations"),
-            unobserved=tuple(cast("list[str]", document["unobserved"])),
-            origins=_pairs(document, "origins"),
+        held = msgspec.convert(document, _PlanDocument)
+        anchor = held.anchor
+        return ReplayPlan(
+            source=as_digest(held.source),
+            anchor=None
+            if anchor is None
+            else Anchor(
+                event=as_digest(anchor.event),
+                position=anchor.position,
+                entry=as_digest(anchor.entry),
+                prefix=as_digest(anchor.prefix),
+            ),
+            intervention=intervention_from(cast("JsonObject", held.intervention)),
+            command=None if held.command is None else tuple(held.command),
+            effects_allowed=held.effects == "allow",
+            declarations=tuple(held.declarations),
+            unobserved=tuple(held.unobserved),
+            origins=tuple(held.origins),
         )
-        if plan.document() == document:
-            return plan
-        found = "other fields"
-    except (KeyError, TypeError, ValueError) as error:
-        found = f"{type(error).__name__}: {error}"
-    raise DamagedError(
-        "The plan of a replay is damaged.",
-        expected="the fields of a replay plan",
-        found=found,
-        next_step="Restore the file from a copy.",
-    )
+    except msgspec.ValidationError as error:
+        raise DamagedError(
+            "The plan of a replay is damaged.",
+            expected="the fields of a replay plan",
+            found=str(error),
+            next_step="Restore the file from a copy.",
+        ) from error
 
 
-def _pairs(document: JsonObject, key: str) -> tuple[tuple[str, str], ...]:
-    return tuple((first, second) for first, second in cast("list[list[str]]", document[key]))
+class _AnchorDocument(msgspec.Struct, forbid_unknown_fields=True):
+    event: str
+    position: Annotated[int, msgspec.Meta(ge=0)]
+    entry: str
+    prefix: str
+
+
+class _PlanDocument(msgspec.Struct, forbid_unknown_fields=True):
+    source: str
+    anchor: _AnchorDocument | None
+    intervention: dict[str, Any]
+    command: list[str] | None
+    effects: Literal["allow", "refuse"]
+    declarations: list[tuple[str, str]]
+    unobserved: list[str]
+    origins: list[tuple[str, str]]
