@@ -8,7 +8,7 @@ import random
 from typing import Any
 
 import pytest
-from builders import json_values, nested, spaced
+from builders import json_values, near_the_recursion_limit, nested, spaced
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -40,6 +40,23 @@ def test_duplicate_keys_and_endless_nesting_have_no_value(text: str) -> None:
     """H-06, H-07."""
     with pytest.raises(NotCanonical):
         parse_exact(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [nested(150, "1"), '{"a":' * 150 + "[1, {}, []]" + "}" * 150, '[{"b": [1.5, -2, "x\\n", null, true]}]' + " "],
+)
+def test_a_text_has_one_value_however_deep_its_caller_stands(text: str) -> None:
+    """H-07: where Python's parser has no room on the stack, another gives the same value."""
+    value = near_the_recursion_limit(lambda: parse_exact(text), free=40)
+    assert canonical(value) == canonical(parse_exact(text))
+
+
+@pytest.mark.parametrize("text", ['{"a": 1, "a": 1}', "[" * 60 + '{"a": 1, "a": 2}' + "]" * 60])
+def test_duplicate_keys_are_found_however_deep_the_caller_stands(text: str) -> None:
+    """H-06, H-07."""
+    with pytest.raises(NotCanonical):
+        near_the_recursion_limit(lambda: parse_exact(text), free=40)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1,]", "{'a': 1}", "nul", "1 2", '"\n"', "[1] x", "\ufeff{}"])
@@ -149,6 +166,26 @@ def test_spans_hold_the_members(value: Any, seed: int) -> None:
     ]
     for span in spans:
         assert text[span.start : span.end] == text[span.start : span.end].strip(" \t\r\n")
+
+
+@given(json_values(leaves=6), st.integers(0, 2**32))
+@settings(max_examples=400, deadline=None)
+def test_spans_are_of_what_python_parses_and_nothing_else(value: Any, seed: int) -> None:
+    """The grammar is checked a second time, without recursion, and must be the same: one character changed anywhere."""
+    chance = random.Random(seed)
+    text = spaced(value, chance)
+    place = chance.randrange(len(text) + 1)
+    new = chance.choice(["", *'{}[],:"\\/ \n0123456789.+-eEtfnNI', "null", "NaN", "-Infinity", "\x00", "é", "\ufeff"])
+    changed = text[:place] + new + text[place + chance.choice((0, 1)) :]
+
+    def accepts(parse: Any) -> bool:
+        try:
+            parse(changed)
+        except ValueError:
+            return False
+        return True
+
+    assert accepts(member_spans) == accepts(json.loads), changed
 
 
 @pytest.mark.parametrize("text", ["1", '"a"', "null", " true ", "-1.5e3"])

@@ -377,6 +377,9 @@ def test_a_request_has_one_digest_however_deep_its_caller_stands() -> None:
     """H-07: 500 levels are a raw field, whatever the free stack."""
     body = f'{{"model": "m", "odd": {nested(500, "1")}}}'
     assert near_the_recursion_limit(lambda: post(body), free=300).digest == post(body).digest
+    within = f'{{"model": "m", "odd": {nested(150, "1")}}}'
+    assert near_the_recursion_limit(lambda: post(within), free=60).digest == post(within).digest
+    assert post(within).raw == ()
 
 
 @pytest.mark.parametrize(

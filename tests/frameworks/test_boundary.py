@@ -1,13 +1,18 @@
 """What plain programs do at the boundary: tools, containers, HTTP under tools, transports, connections, exceptions."""
 
+import os
+import signal
+import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from anchored.testing import running_endpoint
 
-from .conftest import Stand
+from .conftest import COMMAND, Stand
 
 SCRIPT = """
 from anchored.testing import Reply, Rule, Script
@@ -302,7 +307,7 @@ def test_python_without_site_is_no_recording(plain: Stand) -> None:
     program = write(plain, "isolated", "print(ask('one'))\n")
     done = plain.anchored("record", "--name", "isolated", "--", sys.executable, "-I", program)
     assert done.status == 125
-    assert "no boundary was put into this program" in done.err
+    assert "No boundary was put into this program" in done.err
     recorded(plain, "whole", "print(ask('one'))\n")
     calls = plain.calls()
     replayed, attempt = plain.replay("whole", "--", sys.executable, "-c", "print('nothing')")
@@ -397,3 +402,117 @@ with ThreadPoolExecutor(5) as pool:
     answers = list(pool.map(later, range(5)))
 ask(" ".join(answers))
 """
+
+
+def test_a_thread_ahead_of_the_anchor_waits(plain: Stand) -> None:
+    """Order: a request recorded behind the anchor may come first; it waits for the anchor instead of diverging."""
+    recorded(plain, "ahead", AHEAD)
+    begins = [event["position"] for event in plain.show("ahead")["events"]]
+    assert begins == [0, 2, 4, 5]
+    for position in ("2", "4"):
+        done, attempt = plain.replay("ahead", "--at", position)
+        assert done.status == 0, (done.err, attempt)
+
+
+AHEAD = """
+import threading, time
+
+replaying = "replay" in open("/proc/self/environ").read().partition("ANCHORED_ATTEMPT=")[2].partition(chr(0))[0]
+
+
+def later(number, delay):
+    time.sleep(delay)
+    ask(f"number {number}", httpx.Client())
+
+
+ask("first")
+ask("second")
+delays = (0.0, 0.2) if not replaying else (0.4, 0.0)
+threads = [threading.Thread(target=later, args=(number, delay)) for number, delay in enumerate(delays)]
+slow = httpx.HTTPTransport.handle_request
+
+
+def slowly(self, request):
+    time.sleep(0.6)
+    return slow(self, request)
+
+
+httpx.HTTPTransport.handle_request = slowly
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_to_a_replay_ends_the_program(plain: Stand, number: signal.Signals) -> None:
+    """Nothing goes on unwatched: the program ends with the command, and the attempt is sealed as ended."""
+    name = f"slow-{number.name.lower()}"
+    recorded(plain, name, "import time\nask('one')\nask('two')\n")
+    program = write(plain, f"{name}-er", "import time\nask('one')\ntime.sleep(30)\nask('two')\n")
+    calls = plain.calls()
+    replayed = start(plain, "replay", name, "--at", "2", "--", sys.executable, program)
+    until(lambda: f"{name}.replay-1" in plain.anchored("list").out and shown_entries(plain, f"{name}.replay-1") == 2)
+    replayed.send_signal(number)
+    assert replayed.wait(30) == 128 + number
+    assert plain.calls() == calls
+    shown = plain.show(f"{name}.replay-1")
+    assert shown["stop"]["reason"] == "ended"
+    hello = next(note for note in shown["notes"] if note["note"] == "hello")
+    assert not Path(f"/proc/{hello['process']}").exists(), "the program is gone"
+
+
+def test_nothing_goes_live_when_the_watcher_is_gone(plain: Stand) -> None:
+    """kill −9 of the command: the program lives on, but its session is over."""
+    recorded(plain, "orphan", "ask('one')\nask('two')\n")
+    marker = plain.folder / "orphan.done"
+    program = write(plain, "orphaned", ORPHANED.format(marker=str(marker)))
+    calls = plain.calls()
+    replayed = start(plain, "replay", "orphan", "--at", "2", "--", sys.executable, program)
+    until(lambda: "orphan.replay-1" in plain.anchored("list").out and shown_entries(plain, "orphan.replay-1") == 2)
+    replayed.kill()
+    replayed.wait()
+    until(marker.exists)
+    assert plain.calls() == calls
+    poison = next(note for note in plain.show("orphan.replay-1")["notes"] if note["note"] == "poison")
+    assert "is gone" in poison["message"]
+
+
+ORPHANED = """
+import time
+
+ask("one")
+time.sleep(3)
+try:
+    ask("two")
+except KeyError:
+    pass
+open({marker!r}, "w")
+"""
+
+
+def start(stand: Stand, *arguments: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [str(COMMAND), *arguments],
+        cwd=stand.folder,
+        env={
+            **os.environ,
+            "OPENAI_BASE_URL": stand.endpoint.url,
+            "TOOL_LOG": str(stand.tool_log),
+            "NO_PROXY": "127.0.0.1",
+        },
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def shown_entries(stand: Stand, name: str) -> int:
+    return int(stand.show(name)["entries"])
+
+
+def until(holds: Callable[[], bool], seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it never came to that"
+        time.sleep(0.1)

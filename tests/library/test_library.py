@@ -395,6 +395,27 @@ def test_a_damaged_run_is_listed_as_such_and_the_others_are_there(copied: Librar
     assert copied.name_of("last") == "new"
 
 
+@pytest.mark.parametrize("name", ["²", "٣", "a b", "-", "1", "x1y", "1x", "".join(["9"] * 200)])
+def test_a_stray_file_is_listed_whatever_its_name(copied: Library, name: str) -> None:
+    """BUG (the first: `"²".isdigit()`, but it is no integer): what somebody else put there breaks no list."""
+    (copied.root / "runs" / f"{name}.sqlite").write_bytes(b"stray")
+    listed = {item.name: item for item in copied.listed()}
+    assert set(listed) == {"old", "mid", "new", name}
+    assert copied.name_of("last") == "new"
+
+
+@pytest.mark.parametrize("created", ["soon", "-1", "9" * 5000, str(2**70), 7, None])
+def test_a_run_whose_order_is_odd_breaks_no_list(copied: Library, created: Any) -> None:
+    """BUG, H-09: ValueError and OverflowError get out; it is to be listed, as a run or as a damaged one."""
+    try:
+        copied.create("odd", opening(), {**order(), "created": created})
+    except (DamagedError, StoreError, UsageError):
+        return
+    listed = {item.name: item for item in copied.listed()}
+    assert set(listed) == {"old", "mid", "new", "odd"}
+    assert listed["odd"].row is not None or isinstance(listed["odd"].error, DamagedError)
+
+
 def test_a_file_that_changed_is_read_again(copied: Library) -> None:
     """The index is no proof: a run whose file was touched is verified again before it is listed."""
     assert all(item.row for item in copied.listed())

@@ -290,13 +290,16 @@ def test_no_mutation_of_the_stored_file_is_read(run_path: Path, tmp_path: Path, 
             if what is None:
                 continue
             counted[way] += 1
-            try:
-                load(target)
-            except DamagedError:
-                continue
-            except Exception as error:
-                what = f"{what} ({type(error).__name__}: {error})"
-            accepted.append(f"seed {seed}, {way} {number}: {what}")
+            # A log cut short, with a head that says so, is a log; the closing and the references say otherwise.
+            for read in (load,) if way == "truncate log" else (read_run, load):
+                try:
+                    read(target)
+                    told = "was read"
+                except DamagedError:
+                    continue
+                except Exception as error:
+                    told = f"{type(error).__name__}: {error}"
+                accepted.append(f"seed {seed}, {way} {number}, {read.__name__}: {what} ({told})")
     print(f"seed {seed}: {counted.total()} mutations")
     figures.add(
         "mutations of a stored run, without hashing anew",

@@ -13,6 +13,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +160,23 @@ def test_what_failed_leaves_nothing_behind(run: RunFile) -> None:
         run.append(entry(0, "other"), request=request(1, 2, 3), blobs=map(blob, (1, 2, 3)))
     run.append(entry(1), request=request(1, 2, 3, 4), blobs=map(blob, (1, 2, 3, 4)))
     assert set(read_run(run.path).requests) == {request(1).digest, request(1, 2, 3, 4).digest}
+
+
+def test_a_full_disk_leaves_nothing_behind(run: RunFile) -> None:
+    """What failed in the middle of a transaction is in no later row: no base, no count, no chain value."""
+    run.append(entry(0), request=request(1), blobs=[blob(1)])
+    db = run._db  # pyright: ignore[reportPrivateUsage]
+    pages = db.execute("PRAGMA page_count").fetchone()[0]
+    db.execute(f"PRAGMA max_page_count = {pages + 1}")
+    large = replace(entry(1), observation=b"x" * 100_000)
+    with pytest.raises(StoreError):
+        run.append(large, request=request(1, 2, 3), blobs=map(blob, (1, 2, 3)))
+    db.execute("PRAGMA max_page_count = 1000000")
+    run.append(entry(1), request=request(1, 2, 3, 4), blobs=map(blob, (1, 2, 3, 4)))
+    run.append(entry(2), request=request(1, 2, 3), blobs=map(blob, (1, 2, 3)))
+    stored = read_run(run.path)
+    assert set(stored.requests) == {request(*numbers).digest for numbers in ((1,), (1, 2, 3, 4), (1, 2, 3))}
+    assert len(stored.entries) == 3
 
 
 class Store(RuleBasedStateMachine):

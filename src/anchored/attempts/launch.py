@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +29,7 @@ class Launch:
         hash_seed: PYTHONHASHSEED.
         environment: variables to set besides those of this process.
         output: where its output goes; None leaves it on this terminal.
+        quiet: its standard output goes to standard error, so that ours is free.
     """
 
     command: tuple[str, ...]
@@ -35,6 +38,7 @@ class Launch:
     hash_seed: str
     environment: Mapping[str, str]
     output: Path | None
+    quiet: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,6 +65,26 @@ class Child:
         self.process.wait()
 
 
+def check_command(command: tuple[str, ...], folder: Path) -> None:
+    """Whether there is such a program, before anything is written.
+
+    Raises:
+        UsageError: there is none.
+    """
+    program = command[0]
+    if shutil.which(str(folder / program) if os.sep in program else program) is None:
+        raise _cannot_start(command, "no such program, or it cannot be executed")
+
+
+def _cannot_start(command: tuple[str, ...], found: str) -> UsageError:
+    return UsageError(
+        "The program cannot be started.",
+        expected="a command that can be run, after `--`",
+        found=f"{' '.join(command)}: {found}",
+        next_step="Check the command and the folder.",
+    )
+
+
 def launch(order: Launch) -> Child:
     """Starts the program.
 
@@ -80,18 +104,13 @@ def launch(order: Launch) -> Child:
             order.command,
             cwd=order.folder,
             env=environment,
-            stdout=output,
+            stdout=output if output is not None else (sys.stderr if order.quiet else None),
             stderr=None if output is None else subprocess.STDOUT,
             stdin=None if output is None else subprocess.DEVNULL,
             start_new_session=output is not None,
         )
     except OSError as error:
-        raise UsageError(
-            "The program cannot be started.",
-            expected="a command that can be run, after `--`",
-            found=f"{' '.join(order.command)}: {error.strerror}",
-            next_step="Check the command and the folder.",
-        ) from error
+        raise _cannot_start(order.command, str(error.strerror)) from error
     finally:
         if output is not None:
             output.close()

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from anchored.attempts.configuration import declared_configuration, learned_configuration, read_project
-from anchored.attempts.launch import Launch, launch
+from anchored.attempts.launch import Launch, check_command, launch
 from anchored.attempts.watch import Ended, Timing, watch
 from anchored.canonical import JsonObject
 from anchored.events import HttpResult, Outcome, model_output
@@ -41,7 +40,7 @@ def record(
     name: str | None,
     folder: Path,
     timing: Timing,
-    progress: Callable[[int], None] | None = None,
+    quiet: bool = False,
 ) -> Recorded:
     """Runs a program for real and records it.
 
@@ -52,8 +51,12 @@ def record(
         name: the run's name; made from the program's if None.
         folder: where the program runs.
         timing: when the watchdog ends it.
-        progress: called with the number of entries so far.
+        quiet: the program's standard output goes to standard error.
+
+    Raises:
+        UsageError: there is no such program, or a run of this name already.
     """
+    check_command(command, folder)
     project = read_project(folder)
     hash_seed = os.environ.get("PYTHONHASHSEED", "")
     if not hash_seed.isdigit():
@@ -72,9 +75,17 @@ def record(
     }
     run_file = library.create(name, opening, order)
     child = launch(
-        Launch(command=command, folder=folder, run_file=run_file, hash_seed=hash_seed, environment={}, output=None)
+        Launch(
+            command=command,
+            folder=folder,
+            run_file=run_file,
+            hash_seed=hash_seed,
+            environment={},
+            output=None,
+            quiet=quiet,
+        )
     )
-    ended = watch(child, run_file, timing, progress=progress)
+    ended = watch(child, run_file, timing)
     return Recorded(name=name, recording=close(library, name, ended), ended=ended)
 
 
@@ -127,6 +138,8 @@ def _stop(recording: Recording, ended: Ended) -> Stop:
     detail = str(details[-1].get("text")) if details else ""
     if ended.by == "timeout":
         return Stop(reason="timeout", detail=detail)
+    if ended.signal is not None:
+        return Stop(reason="ended", detail=f"by signal {ended.signal}")
     if ended.by != "itself":
         return Stop(reason="ended", detail=ended.by)
     if ended.status < 0:

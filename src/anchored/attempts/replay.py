@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,13 +10,13 @@ from pathlib import Path
 from typing import cast
 
 from anchored.attempts.configuration import Project, recorded_environment
-from anchored.attempts.launch import Launch, launch
+from anchored.attempts.launch import Launch, check_command, launch
 from anchored.attempts.record import close
 from anchored.attempts.verdict import Verdict, judge
 from anchored.attempts.watch import Timing, watch
 from anchored.canonical import JsonObject
 from anchored.errors import UsageError
-from anchored.library import Library
+from anchored.library import Library, load
 from anchored.receipts import build_receipt
 from anchored.recording import FORMAT, Opening, Recording, Replayed
 from anchored.replay import Intervention, ReplayPlan, check_replayable, resolve_anchor
@@ -59,6 +60,7 @@ class Replay:
         recording: what it recorded.
         verdict: what became of it.
         receipt: the receipt; None where the prefix was not exact.
+        interrupted: the signal that ended it early, if one did.
         seconds: how long it took.
         output: where the program's output was kept, unless it was shown.
     """
@@ -69,6 +71,7 @@ class Replay:
     recording: Recording
     verdict: Verdict
     receipt: bytes | None
+    interrupted: int | None
     seconds: float
     output: Path | None
 
@@ -132,6 +135,7 @@ def replay(
             found=str(folder),
             next_step="Put it back, or record again where the program is now.",
         )
+    check_command(command, folder)
     environment = cast("dict[str, str]", configuration["environment"])
     declared: JsonObject = {
         **cast("JsonObject", configuration),
@@ -153,6 +157,7 @@ def replay(
         "plan": plan.document(),
         "plan_digest": plan.digest,
         "patience_ms": int(request.patience * 1000),
+        "watcher": os.getpid(),
         "created": str(time.time_ns()),
     }
     started = time.monotonic()
@@ -169,8 +174,9 @@ def replay(
         )
     )
     ended = watch(child, run_file, timing, progress=progress)
+    verdict = judge(source, load(run_file), plan, ended)
+    library.note(name, "verdict", verdict.document())
     recording = close(library, name, ended)
-    verdict = judge(source, recording, plan, ended)
     receipt = None
     if verdict.prefix_exact and verdict.kind in ("exact", "live", "crashed"):
         receipt = build_receipt(source, recording)
@@ -181,6 +187,7 @@ def replay(
         recording=recording,
         verdict=verdict,
         receipt=receipt,
+        interrupted=ended.signal,
         seconds=time.monotonic() - started,
         output=output,
     )

@@ -35,6 +35,10 @@ class Verdict:
     divergence: Divergence | None = None
     details: JsonObject | None = None
 
+    def document(self) -> JsonObject:
+        """As it is kept with the replay."""
+        return {"kind": self.kind, "reason": self.reason, "prefix_exact": self.prefix_exact}
+
     @property
     def holds(self) -> bool:
         """Whether the attempt did what was asked."""
@@ -67,9 +71,9 @@ def judge(source: Recording, replay: Recording, plan: ReplayPlan, ended: Ended) 
         missing = _missing(source, replay, plan)
         where = missing.position if missing else len(replay.log)
         return Verdict(
-            kind="crashed" if ended.by == "timeout" else "diverged",
-            reason=f"the program ended before the recorded event at {where}",
-            divergence=missing,
+            kind="diverged" if ended.by == "itself" else "crashed",
+            reason=f"{_ending(ended)} before the recorded event at {where}",
+            divergence=missing if ended.by == "itself" else None,
             prefix_exact=False,
         )
     crash = _crash(source, ended)  # 4
@@ -122,12 +126,22 @@ def _missing(source: Recording, replay: Recording, plan: ReplayPlan) -> Divergen
 
 
 def _crash(source: Recording, ended: Ended) -> str | None:
-    if ended.by == "timeout":
-        return "the program ran out of time"
+    """Why the program's end is a crash that the recording did not have; None if it is none."""
     stop = source.closing.stop if source.closing else None
-    recorded = stop.status if stop and stop.reason == "exit" else None
-    if ended.status in (0, recorded):
+    recorded = None if stop is None or stop.status is None else stop.status if stop.reason == "exit" else -stop.status
+    if ended.by == "itself" and ended.status in (0, recorded):
         return None
-    ending = f"status {ended.status}" if ended.status >= 0 else f"signal {-ended.status}"
-    before = "an unknown status" if recorded is None else f"status {recorded}"
-    return f"the program ended with {ending}; the recording with {before}"
+    before = "an unknown end" if recorded is None else _status(recorded)
+    return f"{_ending(ended)}; the recording ended with {before}"
+
+
+def _ending(ended: Ended) -> str:
+    if ended.by == "timeout":
+        return "the program ran out of time (--timeout)"
+    if ended.signal is not None:
+        return f"the replay was ended by signal {ended.signal}"
+    return f"the program ended with {_status(ended.status)}"
+
+
+def _status(status: int) -> str:
+    return f"status {status}" if status >= 0 else f"signal {-status}"

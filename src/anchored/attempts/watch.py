@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,16 +38,22 @@ class Ended:
     Attributes:
         status: exit status, or minus the signal's number.
         hello: whether the boundary said hello.
-        by: who ended it: itself, the watchdog after a poison, the time limit, or the missing handshake.
+        by: what ended it: `itself`, the `watchdog` after a poison, the `timeout`, a missing `handshake`, or a
+            `signal` to its parent.
+        signal: that signal's number.
     """
 
     status: int
     hello: bool
     by: str
+    signal: int | None = None
 
 
 def watch(child: Child, run_file: Path, timing: Timing, *, progress: Callable[[int], None] | None = None) -> Ended:
     """Waits until the program has ended, or ends it.
+
+    A signal that would end this process ends the program first, so that nothing goes on unwatched; a recorded program
+    is given the signal and the time to end by itself. Ctrl-C reaches a recorded program from the terminal anyway.
 
     Args:
         child: the program.
@@ -58,31 +66,53 @@ def watch(child: Child, run_file: Path, timing: Timing, *, progress: Callable[[i
     poisoned_at: float | None = None
     hello = False
     size = -1
-    interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN) if not child.own_group else None
+    with _signals() as received:
+        try:
+            while True:
+                status = child.process.poll()
+                hello = hello or bool(file.notes("hello"))
+                if status is not None:
+                    return Ended(status=status, hello=hello, by="itself")
+                while received:
+                    number = received.pop()
+                    if child.own_group:
+                        child.end()
+                        return Ended(status=child.process.returncode, hello=hello, by="signal", signal=number)
+                    if number != signal.SIGINT:
+                        child.process.send_signal(number)
+                now = time.monotonic()
+                if poisoned_at is None and file.notes("poison"):
+                    poisoned_at = now
+                poisoned = None if poisoned_at is None else now - poisoned_at
+                reason = _overdue(timing, now - started, poisoned, hello=hello)
+                if reason is not None:
+                    child.end()
+                    return Ended(status=child.process.returncode, hello=hello, by=reason)
+                if progress is not None and (current := file.size()) != size:
+                    size = current
+                    progress(size)
+                time.sleep(_STEP)
+        except BaseException:
+            child.end()
+            raise
+        finally:
+            file.close()
+
+
+@contextmanager
+def _signals() -> Generator[list[int]]:
+    """Inside, the signals that would end this process are collected instead; only where this is the main thread."""
+    received: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield received
+        return
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, lambda number, _: received.append(number)) for number in numbers}
     try:
-        while True:
-            status = child.process.poll()
-            hello = hello or bool(file.notes("hello"))
-            if status is not None:
-                return Ended(status=status, hello=hello, by="itself")
-            now = time.monotonic()
-            if poisoned_at is None and file.notes("poison"):
-                poisoned_at = now
-            reason = _overdue(timing, now - started, None if poisoned_at is None else now - poisoned_at, hello=hello)
-            if reason is not None:
-                child.end()
-                return Ended(status=child.process.returncode, hello=hello, by=reason)
-            if progress is not None and (current := file.size()) != size:
-                size = current
-                progress(size)
-            time.sleep(_STEP)
-    except BaseException:
-        child.end()
-        raise
+        yield received
     finally:
-        file.close()
-        if interrupt is not None:
-            signal.signal(signal.SIGINT, interrupt)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _overdue(timing: Timing, running: float, poisoned: float | None, *, hello: bool) -> str | None:

@@ -41,9 +41,12 @@ class Replayer:
         journal: where the replay's own log is written.
         clock: nanoseconds since the epoch.
         patience: seconds that a request may wait for its turn.
+        watcher: the process that watches this one; without it nothing goes live.
     """
 
-    def __init__(self, source: Recording, plan: ReplayPlan, journal: Journal, clock: Clock, *, patience: float) -> None:
+    def __init__(
+        self, source: Recording, plan: ReplayPlan, journal: Journal, clock: Clock, *, patience: float, watcher: int
+    ) -> None:
         self._source = source
         self._plan = plan
         self._journal = journal
@@ -53,6 +56,7 @@ class Replayer:
         )
         self._declarations = Declarations(plan.declarations)
         self._patience = patience
+        self._watcher = watcher
         self._turn = threading.Condition(threading.RLock())
         self._poisoned = False
         self._owner: int | None = None
@@ -126,8 +130,12 @@ class Replayer:
                     self._journal.note("unobserved", {"address": address, "process": os.getpid()})
                 return
             if not self._poisoned:
-                self.poison("guard", f"the program connects to {address} before the anchor", {"address": address})
-        raise ConnectionRefusedError(f"anchored: no connection before the anchor: {address}")
+                self.poison(
+                    "guard",
+                    f"the program connects to {address}, outside the boundary, while it is served",
+                    {"address": address},
+                )
+        raise ConnectionRefusedError(f"anchored: no connection outside the boundary while replaying: {address}")
 
     def poison(self, cause: str, message: str, details: JsonObject | None = None) -> Poisoned:
         with self._turn:
@@ -196,8 +204,11 @@ class Replayer:
         if result is None or event.end is None:
             raise self.poison("recorder", f"no result was recorded for the event at {event.position}")
         begin = self._write_begin(asked, crossing, declared=event.begin.declared, durable=False)
-        for position in self._session.covered_by(event.position):
-            self._copy(position)
+        try:
+            for position in self._session.covered_by(event.position):
+                self._copy(position)
+        except StoreError as error:
+            raise self.poison("recorder", str(error)) from error
         return Passage(action="serve", begin=begin, result=result, outcome=event.end.outcome)
 
     def _write_begin(self, asked: Asked, crossing: Crossing, *, declared: Declared, durable: bool) -> Begin:
@@ -223,7 +234,9 @@ class Replayer:
         self._ledger.copy(record, request=request, blobs=blobs)
 
     def _check_live(self, crossing: Crossing) -> None:
-        """What goes live must be allowed to: tools by their effect, model calls by their origin."""
+        """What goes live must be watched, and allowed: tools by their effect, model calls by their origin."""
+        if not _is_alive(self._watcher):
+            raise self.poison("recorder", "the process that watches this replay is gone")
         if crossing.kind == "execute_tool":
             effect = crossing.declared.effect
             if effect not in SAFE_EFFECTS and not self._plan.effects_allowed:
@@ -232,15 +245,25 @@ class Replayer:
                     f"the tool {crossing.name!r} would run live with effect {effect or 'undeclared'}",
                     {"tool": crossing.name, "effect": effect},
                 )
-        elif crossing.origin and plain_origin(crossing.origin) not in self._origins:
+        elif crossing.origin and (origin := plain_origin(crossing.origin)) not in self._origins:
             raise self.poison(
                 "guard",
-                f"the recording never called {crossing.origin}",
-                {"origin": crossing.origin, "known": list[Json](sorted(self._origins))},
+                f"the recording never called {origin}; it called {', '.join(sorted(self._origins))}",
+                {"origin": origin, "known": list[Json](sorted(self._origins))},
             )
 
     def _diverged(self, divergence: Divergence) -> Poisoned:
         return self.poison("divergence", f"diverged at {divergence.position}", {"divergence": divergence.document()})
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def plain_origin(origin: str) -> str:

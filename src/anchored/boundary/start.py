@@ -67,7 +67,10 @@ def _gate(order: JsonObject, journal: FileJournal) -> Gate:
         return Recorder(journal, time.time_ns, Declarations([(pattern, effect) for pattern, effect in patterns]))
     source = load(Path(str(order["source"])))
     patience = cast("int", order["patience_ms"]) / 1000
-    return Replayer(source, plan_from(cast("JsonObject", order["plan"])), journal, time.time_ns, patience=patience)
+    watcher = cast("int", order["watcher"])
+    return Replayer(
+        source, plan_from(cast("JsonObject", order["plan"])), journal, time.time_ns, patience=patience, watcher=watcher
+    )
 
 
 def _await_imports(gate: Gate) -> None:

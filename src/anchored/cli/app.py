@@ -6,19 +6,32 @@ import os
 from typing import Annotated
 
 import typer
+from typer.core import TyperGroup
 
 from anchored import __version__
 from anchored.cli.console import out, use_color
 from anchored.library import Library
 
+_ORDER = ("record", "list", "show", "verify", "replay", "export")
+
+
+class _InOrder(TyperGroup):
+    """Lists the commands in the order in which people meet them."""
+
+    def list_commands(self, ctx: typer.Context) -> list[str]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return sorted(super().list_commands(ctx), key=_ORDER.index)  # pyright: ignore[reportArgumentType]
+
+
 app = typer.Typer(
     name="anchored",
+    cls=_InOrder,
     help="Was a failing multi-agent run repaired, or only resampled? Record it, replay its exact prefix, change one"
     " thing at an anchor, go live from there, and get a receipt.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 Store = Annotated[
@@ -28,17 +41,22 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard outpu
 Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's name, a prefix of its digest, or `last`.")]
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        out().print(f"anchored {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
 def common(
     *,
     color: Annotated[bool | None, typer.Option("--color/--no-color", help="Colours; also NO_COLOR=1.")] = None,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and end.", is_eager=True)] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and end.", is_eager=True, callback=_print_version)
+    ] = False,
 ) -> None:
     """Options before the command."""
     use_color(color)
-    if version:
-        out().print(f"anchored {__version__}")
-        raise typer.Exit
 
 
 def library(store: str | None) -> Library:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import unicodedata
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Protocol
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from anchored.canonical import Json, JsonObject
@@ -19,6 +20,8 @@ from anchored.replay import Absent, Divergence
 
 _SHORT = 12
 _WINDOW = 48
+_PIPED_WIDTH = 160
+_NARROWEST = 8
 
 
 class _Settings:
@@ -41,10 +44,18 @@ def err() -> Console:
 
 
 def _console(*, stderr: bool) -> Console:
-    no_color = True if _Settings.color is False else None
-    console = Console(stderr=stderr, no_color=no_color, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    plain = _Settings.color is False or (_Settings.color is None and "NO_COLOR" in os.environ)
+    console = Console(
+        stderr=stderr,
+        force_terminal=True if _Settings.color else None,
+        color_system=None if plain else "auto",
+        highlight=False,
+        markup=False,
+        emoji=False,
+        soft_wrap=True,
+    )
     if not console.is_terminal:
-        console.width = 160
+        console.width = _PIPED_WIDTH
     return console
 
 
@@ -91,39 +102,66 @@ def short(digest: str) -> str:
     return digest[:_SHORT]
 
 
+def short_path(path: Path) -> str:
+    """A path as it is shortest: from here, or whole."""
+    here = os.path.relpath(path)
+    return visible(min(here, str(path), key=len))
+
+
 def clip(text: str, width: int) -> str:
     """Text in one line of at most `width` characters."""
     line = visible(text)
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
-def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
-    """An empty table in the one style."""
-    made = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for name in columns:
-        made.add_column(name, justify="right" if name in right else "left", no_wrap=True, overflow="ellipsis")
-    return made
+def print_table(
+    console: Console, columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: str, shrink: str
+) -> None:
+    """A table that fits the console: columns named in `shrink` give way, first the first; the others never do.
+
+    Args:
+        console: where to.
+        columns: headings.
+        rows: cells, visible text.
+        right: names of columns to align right, separated by spaces.
+        shrink: names of columns that may be cut, separated by spaces.
+    """
+    widths = [max(len(line[place]) for line in (columns, *rows)) for place in range(len(columns))]
+    for name in shrink.split():
+        place = columns.index(name)
+        excess = sum(widths) + 2 * (len(widths) - 1) - console.width
+        widths[place] = max(min(widths[place], _NARROWEST), widths[place] - max(0, excess))
+    for number, line in enumerate((columns, *rows)):
+        cells = [
+            clip(cell, width).rjust(width) if heading in right.split() else clip(cell, width).ljust(width)
+            for heading, cell, width in zip(columns, line, widths, strict=True)
+        ]
+        console.print(Text("  ".join(cells).rstrip(), style="" if number else "bold"))
+
+
+def where(divergence: Divergence) -> str:
+    """The place of a divergence and whose call it is, in a few words."""
+    if divergence.kind == "extra":
+        return f"diverged after the recorded end at {divergence.position}, {visible(divergence.actual_call)}"
+    return f"diverged at {divergence.position}, {visible(divergence.recorded_call)}"
 
 
 def print_divergence(console: Console, divergence: Divergence) -> None:
-    """Where and how a replay left the recording."""
-    head = {
-        "changed": f"at {divergence.position}, {divergence.recorded_call}",
-        "extra": f"after the recorded end at {divergence.position}, {divergence.actual_call}",
-        "missing": f"at {divergence.position}, {divergence.recorded_call}",
-        "result": f"at {divergence.position}, {divergence.recorded_call}",
-    }[divergence.kind]
+    """How a replay left the recording."""
     what = {
         "changed": "another request than the recorded one",
         "extra": "a call that was not recorded",
         "missing": "a recorded call that the program never made",
         "result": "a result that was not handed out as recorded",
     }[divergence.kind]
-    console.print(Text("  diverged ", style="bold red") + Text(visible(head)) + Text(f": {what}"))
+    console.print(f"  {what}")
     if divergence.kind != "changed":
         return
+    if divergence.actual_call != divergence.recorded_call:
+        console.print(Text(f"  - expected  {visible(divergence.recorded_call)}", style="red"))
+        console.print(Text(f"  + came      {visible(divergence.actual_call)}", style="green"))
     recorded, actual = _both_sides(divergence)
-    console.print(Text(f"    field     {visible(divergence.path) or '/'}"))
+    console.print(Text(f"    field     {visible(divergence.path) or '/'}, the first that differs"))
     console.print(Text("  - recorded  ", style="red") + Text(recorded))
     console.print(Text("  + actual    ", style="green") + Text(actual))
 

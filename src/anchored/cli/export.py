@@ -11,7 +11,7 @@ import typer
 
 from anchored.cli.app import Run, Store, app, library
 from anchored.cli.console import err, visible
-from anchored.errors import StoreError
+from anchored.errors import StoreError, UsageError
 from anchored.library import leaves
 
 
@@ -25,6 +25,7 @@ def export_command(
     store: Store = None,
 ) -> None:
     """Write the entry digests of a run, without content, for the independent verifier."""
+    check_writable(leaves_file)
     recording = library(store).open(run)
     write_file(leaves_file, leaves(recording))
     err().print(f"wrote {visible(str(leaves_file))}: {len(recording.log)} entry digests of {recording.digest}")
@@ -52,3 +53,19 @@ def write_file(path: Path, data: bytes) -> None:
             found=f"{path}: {error.strerror}",
             next_step="Choose another place.",
         ) from error
+
+
+def check_writable(path: Path) -> None:
+    """Whether a file can be written there, before work is done for it.
+
+    Raises:
+        UsageError: the folder does not exist or cannot be written.
+    """
+    folder = path.parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise UsageError(
+            "The file cannot be written.",
+            expected="a folder that exists and can be written",
+            found=str(path),
+            next_step="Choose another place.",
+        )

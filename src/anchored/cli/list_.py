@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from datetime import UTC, datetime
 
 from anchored.canonical import Json as JsonValue
 from anchored.cli.app import Json, Store, app, library
-from anchored.cli.console import err, out, print_json, short, table, visible
+from anchored.cli.console import err, out, print_json, print_table, short, visible
 from anchored.cli.exits import DAMAGED
+from anchored.library import Listed
 
 
 @app.command("list")
@@ -16,22 +18,26 @@ def list_command(*, store: Store = None, as_json: Json = False) -> None:
     shelf = library(store)
     listed = shelf.listed()
     if as_json:
-        rows: list[JsonValue] = [
+        found: list[JsonValue] = [
             asdict(item.row) if item.row else {"name": item.name, "error": str(item.error)} for item in listed
         ]
-        print_json(rows)
+        print_json(found)
         return
     if not listed:
         err().print(f"No runs in {visible(str(shelf.root))}. Record one: anchored record -- python team.py")
         return
-    shown = table("name", "digest", "mode", "entries", "stopped", "replay of", right=("entries",))
-    for item in listed:
-        row = item.row
-        if row is None:
-            shown.add_row(visible(item.name), "damaged", "", "", f"see: anchored verify {visible(item.name)}", "")
-            continue
-        origin = f"{short(row.source)} #{row.attempt}" if row.source else ""
-        shown.add_row(visible(row.name), short(row.digest), row.mode, str(row.entries), visible(row.stop), origin)
-    out().print(shown)
+    rows = [_row(item) for item in listed]
+    columns = ("name", "started", "digest", "entries", "ended", "replay of", "verdict")
+    print_table(out(), columns, rows, right="entries", shrink="name")
     if any(item.row is None for item in listed):
         raise SystemExit(DAMAGED)
+
+
+def _row(item: Listed) -> tuple[str, ...]:
+    row = item.row
+    name = visible(item.name)
+    if row is None:
+        return (name, "", "damaged", "", f"see: anchored verify {name}", "", "")
+    started = datetime.fromtimestamp(row.created / 1e9, tz=UTC).astimezone().strftime("%m-%d %H:%M:%S")
+    origin = f"{short(row.source)}, attempt {row.attempt} of its plan" if row.source else ""
+    return (name, started, short(row.digest), str(row.entries), visible(row.stop), origin, row.verdict or "")

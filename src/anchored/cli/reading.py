@@ -38,7 +38,7 @@ def event_line(recording: Recording, event: Event) -> EventLine:
             return EventLine(event=event, tokens=None, size=len(result.body), says=f"HTTP {result.status}")
         counted = [count for count in (output.input_tokens, output.output_tokens) if count is not None]
         calls = f"calls {', '.join(output.calls)}" if output.calls else ""
-        says = " ".join(part for part in (output.text, calls) if part) or f"HTTP {result.status}"
+        says = " · ".join(part for part in (output.text, calls) if part) or f"HTTP {result.status}"
         return EventLine(event=event, tokens=sum(counted) if counted else None, size=len(result.body), says=says)
     if isinstance(result, ToolValue):
         says = value_text(decode_value(result.value))

@@ -9,12 +9,14 @@ from typing import Annotated, cast
 import typer
 
 from anchored.attempts import Recorded, Timing, record
+from anchored.boundary.start import INSTALL_FAILED
 from anchored.canonical import Json as JsonValue
 from anchored.canonical import JsonObject
 from anchored.cli.app import Json, Store, app, library
 from anchored.cli.console import clip, err, labelled, print_json, short
 from anchored.cli.exits import NOT_RECORDED
 from anchored.errors import UsageError
+from anchored.recording import Event
 
 
 @app.command("record", context_settings={"allow_extra_args": False})
@@ -31,7 +33,8 @@ def record_command(
 ) -> None:
     """Run a program live and record every model and tool call.
 
-    Ends with the program's own status, 128+n after signal n, 125 if nothing could be recorded.
+    Ends with the program's own status, 128+n after signal n, 125 if nothing could be recorded. With --json the
+    program's standard output goes to standard error.
     """
     if not command:
         raise UsageError(
@@ -40,19 +43,24 @@ def record_command(
             found="none",
             next_step="anchored record -- python team.py",
         )
+    shelf = library(store)
     done = record(
-        library(store),
+        shelf,
         tuple(command),
         task=task,
         name=name,
         folder=Path.cwd(),
         timing=Timing(timeout=timeout),
+        quiet=as_json,
     )
+    if not done.ended.hello:
+        shelf.discard(done.name)
+        _say_nothing_was_recorded(done)
+        sys.exit(NOT_RECORDED)
     if as_json:
         print_json(_document(done))
-    _print(done)
-    if not done.ended.hello:
-        sys.exit(NOT_RECORDED)
+    else:
+        _print(done)
     sys.exit(done.ended.status if done.ended.status >= 0 else 128 - done.ended.status)
 
 
@@ -105,13 +113,32 @@ def _print(done: Recorded) -> None:
     caches = recording.configuration.get("caches_off")
     if caches:
         rows["caches off"] = ", ".join(cast("list[str]", caches))
-    rows["not observed"] = "; ".join(unobserved(done)) or "nothing that was noticed"
+    missed = unobserved(done)
+    rows["not observed"] = "; ".join(missed) or "nothing that was noticed"
+    if missed:
+        rows["so"] = "what is not observed cannot be served back: a replay refuses it"
     labelled(console, rows)
-    if not done.ended.hello:
-        console.print("warning: no boundary was put into this program; nothing was recorded.")
-        console.print("  It runs Python with -I, -E or -S, another interpreter, or no Python at all.")
-    elif recording.log.events:
+    undeclared = sorted({event.begin.name for event in recording.log.events if _is_undeclared(event)})
+    if undeclared:
+        rows = {
+            "undeclared": f"{', '.join(undeclared)}: refused after an anchor, until anchored.toml says read or none"
+        }
+        labelled(console, rows)
+    if recording.log.events:
         console.print(f"next: anchored show {done.name} · anchored replay {done.name}")
+
+
+def _is_undeclared(event: Event) -> bool:
+    return event.begin.kind == "execute_tool" and event.begin.declared.effect is None
+
+
+def _say_nothing_was_recorded(done: Recorded) -> None:
+    console = err()
+    console.print("anchored: nothing was recorded.", style="bold")
+    if done.ended.status == INSTALL_FAILED:
+        console.print("  The boundary could not be put into the program's Python; it says why above.")
+    else:
+        console.print("  No boundary was put into this program: it runs no Python, or Python with -I, -E or -S.")
 
 
 def _stopped(done: Recorded) -> str:
@@ -119,6 +146,4 @@ def _stopped(done: Recorded) -> str:
     if closing is None:
         return "unknown"
     stop = closing.stop
-    words = {"exit": f"exit status {stop.status}", "signal": f"signal {stop.status}", "timeout": "time limit"}
-    said = words.get(stop.reason, stop.reason)
-    return f"{said}; {stop.detail}" if stop.detail else said
+    return f"{stop.words}; {stop.detail}" if stop.detail and stop.reason != "ended" else stop.words

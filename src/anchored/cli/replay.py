@@ -5,17 +5,30 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
+from urllib.parse import urlsplit
 
 import typer
 
 from anchored.attempts import Replay, ReplayRequest, Timing, read_project, replay
+from anchored.boundary.replayer import plain_origin
 from anchored.canonical import Json as JsonValue
 from anchored.canonical import JsonObject
 from anchored.cli.app import Json, Run, Store, app, library
-from anchored.cli.console import clip, err, out, print_divergence, print_json, progress, table, visible
+from anchored.cli.console import (
+    clip,
+    err,
+    out,
+    print_divergence,
+    print_json,
+    print_table,
+    progress,
+    short_path,
+    visible,
+    where,
+)
 from anchored.cli.exits import verdict_code, worst
-from anchored.cli.export import write_file
+from anchored.cli.export import check_writable, write_file
 from anchored.cli.reading import event_line, position_of
 from anchored.cli.verify import as_expected
 from anchored.errors import DamagedError, UsageError
@@ -50,7 +63,9 @@ def replay_command(
     ] = None,
     map_url: Annotated[
         list[str] | None,
-        typer.Option("--map-url", metavar="OLD=NEW", help="Call origin NEW where the recording called OLD."),
+        typer.Option(
+            "--map-url", metavar="OLD=NEW", help="Let the program call origin NEW live, where the recording called OLD."
+        ),
     ] = None,
     expect: Annotated[
         str | None, typer.Option("--expect", metavar="DIGEST", help="The digest that the recording must have.")
@@ -74,9 +89,9 @@ def replay_command(
 ) -> None:
     """Restart the program and serve the recording back into it.
 
-    Without --at: to the end, nothing live: is this still the program that was recorded? With --at: the exact prefix,
-    then live; with --guide, one message is added at the anchor. Ends with 0 if the prefix was exact, 3 if it diverged,
-    4 if it was refused, 5 if the recording is damaged, 7 if the program crashed where the recording did not.
+    Without --at: to the end, nothing live: does the program still make the recorded requests? With --at: the exact
+    prefix, then live; with --guide, one message is added at the anchor. Ends with 0 if the prefix was exact, 3 if it
+    diverged, 4 if it was refused, 5 if the recording is damaged, 7 if the program crashed where the recording did not.
     """
     shelf = library(store)
     intervention = _intervention(at, guide)
@@ -97,13 +112,15 @@ def replay_command(
         command=tuple(command) if command else None,
         effects_allowed=_allowed(effects),
         unobserved=tuple(allow_unobserved or ()),
-        origins=tuple(_origins(map_url or [])),
+        origins=tuple(_origins(map_url or [], source)),
         patience=patience,
         show_output=show_output,
     )
     _say_where(source, position, intervention, quiet=as_json)
     timing = Timing(grace=grace, handshake=handshake, timeout=timeout)
     project = read_project(Path(str(source.opening.configuration["folder"])))
+    if receipt is not None:
+        check_writable(receipt)
     done: list[Replay] = []
     for trial in range(1, trials + 1):
         label = f"replaying {name}" + (f" ({trial} of {trials})" if trials > 1 else "")
@@ -115,11 +132,15 @@ def replay_command(
             if receipt is not None:
                 write_file(receipt, attempt.receipt)
         if not as_json:
-            _print_attempt(shelf, source, attempt)
+            _print_attempt(shelf, source, attempt, receipt)
+        if attempt.interrupted is not None:
+            break
     if as_json:
         print_json([_document(shelf, item) for item in done])
     elif trials > 1:
         _print_trials(source, done)
+    if done[-1].interrupted is not None:
+        sys.exit(128 + done[-1].interrupted)
     sys.exit(worst([verdict_code(item.verdict) for item in done]))
 
 
@@ -147,19 +168,25 @@ def _allowed(effects: str) -> bool:
     return effects == "allow"
 
 
-def _origins(pairs: list[str]) -> list[tuple[str, str]]:
+def _origins(pairs: list[str], source: Recording) -> list[tuple[str, str]]:
+    known = cast("list[str]", source.configuration.get("origins", []))
     found: list[tuple[str, str]] = []
     for pair in pairs:
-        old, equals, new = pair.partition("=")
-        if not equals or "://" not in old or "://" not in new:
+        old, _, new = pair.partition("=")
+        if plain_origin(old) not in known or not _is_origin(old) or not _is_origin(new):
             raise UsageError(
                 "--map-url maps one origin to another.",
-                expected="OLD=NEW, such as https://api.example.com:443=http://127.0.0.1:8000",
+                expected=f"OLD=NEW, OLD being one of {', '.join(known) or 'none: nothing was called'}",
                 found=pair,
-                next_step="Origins are scheme, host and port, as `anchored show RUN --json` lists them.",
+                next_step="Give scheme, host and port, without a path.",
             )
         found.append((old, new))
     return found
+
+
+def _is_origin(text: str) -> bool:
+    parts = urlsplit(text)
+    return bool(parts.scheme and parts.hostname) and parts.path in ("", "/")
 
 
 def _say_where(source: Recording, position: int | None, intervention: Intervention, *, quiet: bool) -> None:
@@ -170,29 +197,59 @@ def _say_where(source: Recording, position: int | None, intervention: Interventi
         err().print(f"{position} is a tool call; guidance goes to the model call that issued it, at {anchor.position}.")
 
 
-def _print_attempt(shelf: Library, source: Recording, attempt: Replay) -> None:
+def _print_attempt(shelf: Library, source: Recording, attempt: Replay, receipt: Path | None) -> None:
     console = err()
     verdict = attempt.verdict
-    word = "" if verdict.holds else f"{verdict.kind}: "
-    console.print(
-        f"{attempt.name}: {word}{visible(verdict.reason)} ({attempt.seconds:.1f} s)",
-        style="" if verdict.holds else "bold",
-    )
-    if verdict.divergence is not None:
-        print_divergence(console, verdict.divergence)
-    details = verdict.details or {}
-    if details.get("cause") == "effects":
-        tool = str(details.get("tool"))
-        console.print("  If it only reads or computes, say so in anchored.toml:", style="dim")
-        console.print(f'    [effects]\n    {_toml(tool)} = "read"   # or "none", "write"')
-        console.print("  or run it all the same with --effects allow.", style="dim")
-    if not verdict.holds and attempt.output is not None and verdict.kind in ("crashed", "failed"):
+    divergence = verdict.divergence
+    if divergence is not None and divergence.kind != "missing":
+        said = where(divergence)
+    else:
+        said = ("" if verdict.holds else f"{verdict.kind}: ") + visible(verdict.reason)
+    console.print(f"{attempt.name}: {said} ({attempt.seconds:.1f} s)", style="" if verdict.holds else "bold")
+    if divergence is not None:
+        print_divergence(console, divergence)
+    for line in _remedy(verdict.details or {}):
+        console.print(line)
+    ended_early = verdict.kind in ("crashed", "failed") or (divergence is not None and divergence.kind == "missing")
+    if ended_early and attempt.output is not None:
         _print_tail(attempt.output)
     if attempt.receipt is not None:
-        final = attempt.recording.closing.final if attempt.recording.closing else None
-        if final is not None and attempt.plan.anchor is not None:
-            console.print(f"  answer:  {clip(final.text, 100)} ({final.source})")
-        console.print(f"  receipt: {visible(str(shelf.receipt_path(attempt.name)))}")
+        _print_answer(source, attempt)
+        also = f" and {short_path(receipt)}" if receipt is not None else ""
+        console.print(f"  receipt: {short_path(shelf.receipt_path(attempt.name))}{also}")
+
+
+def _print_answer(source: Recording, attempt: Replay) -> None:
+    recorded, now = _answer(source), _answer(attempt.recording)
+    console = err()
+    if attempt.plan.anchor is not None:
+        console.print(f"  answer:  {clip(now, 100) or 'none'}")
+    elif now != recorded:
+        console.print("  answer:  differs, although every request and result was the recorded one", style="bold")
+        console.print(f"    recorded  {clip(recorded, 100) or 'none'}")
+        console.print(f"    now       {clip(now, 100) or 'none'}")
+
+
+def _remedy(details: JsonObject) -> list[str]:
+    """What the user can do about a refusal."""
+    if details.get("cause") == "effects":
+        tool = str(details.get("tool"))
+        allow = "  Run it all the same with --effects allow."
+        if details.get("effect") == "write":
+            return [allow]
+        return [
+            "  If it only reads or computes, say so in anchored.toml:",
+            f'    [effects]\n    {_toml(tool)} = "read"',
+            allow,
+        ]
+    if "address" in details:
+        host = visible(str(details["address"]).rsplit(":", 1)[0])
+        return [f"  If that changes nothing the agents see: --allow-unobserved {host}"]
+    if "known" in details:
+        known = cast("list[str]", details["known"])
+        old = known[0] if len(known) == 1 else "OLD"
+        return [f"  If it is the same model: --map-url {visible(old)}={visible(str(details['origin']))}"]
+    return []
 
 
 def _print_tail(path: Path) -> None:
@@ -201,24 +258,27 @@ def _print_tail(path: Path) -> None:
     except OSError:
         return
     console = err()
-    console.print(f"  its last words (all of them: {visible(str(path))})", style="dim")
+    if lines:
+        console.print(f"  its last words (all of them: {short_path(path)})", style="dim")
     for line in lines:
         console.print(f"    {clip(line, 140)}")
 
 
 def _print_trials(source: Recording, done: list[Replay]) -> None:
     """One line for each attempt: how it ended and where it left the recorded run."""
-    shown = table("attempt", "outcome", "first new event", "tokens", "seconds", "answer", right=("tokens", "seconds"))
-    for item in done:
-        shown.add_row(
+    columns = ("attempt", "verdict", "first new event", "live tokens", "seconds", "answer")
+    rows = [
+        (
             item.name,
             item.verdict.kind,
             _first_new(source, item),
             str(live_tokens(item)),
             f"{item.seconds:.1f}",
-            clip(_answer(item.recording), 60),
+            clip(_answer(item.recording), 100),
         )
-    out().print(shown)
+        for item in done
+    ]
+    print_table(out(), columns, rows, right="seconds", shrink="answer")
     out().print(f"answers (the recording's: {clip(_answer(source), 100) or 'none'})")
     for answer, count in Counter(_answer(item.recording) for item in done).most_common():
         out().print(f"  {count} × {clip(answer, 100) or 'none'}")

@@ -11,7 +11,17 @@ import typer
 from anchored.canonical import Json as JsonValue
 from anchored.canonical import JsonObject
 from anchored.cli.app import Json, Run, Store, app, library
-from anchored.cli.console import clip, labelled, out, print_divergence, print_json, short, table, visible
+from anchored.cli.console import (
+    clip,
+    labelled,
+    out,
+    print_divergence,
+    print_json,
+    print_table,
+    short,
+    visible,
+    where,
+)
 from anchored.cli.reading import event_line, position_of
 from anchored.errors import AnchorError
 from anchored.events import HttpResult, Raised, ToolValue, decode_value
@@ -20,6 +30,7 @@ from anchored.recording import Event, Recording, event_id
 from anchored.replay import Divergence
 
 _LONGEST = 4000
+_LONGEST_SAYING = 100
 
 
 @app.command("show")
@@ -72,36 +83,45 @@ def _print_timeline(recording: Recording) -> None:
     if closing is None:
         rows["stopped"] = "unsealed: the recorder was killed, or is still at work"
     else:
-        rows["stopped"] = f"{closing.stop.reason} {closing.stop.status} {closing.stop.detail}".rstrip()
+        rows["stopped"] = f"{closing.stop.words} {closing.stop.detail}".rstrip()
         if closing.final:
             rows["answer"] = f"{clip(closing.final.text, 120)} ({closing.final.source})"
     replayed = recording.opening.replayed
     if replayed:
         anchor = cast("dict[str, Any] | None", replayed.plan["anchor"])
-        where = f"anchored at {anchor['position']}" if anchor else "to the end"
-        kind = cast("dict[str, str]", replayed.plan["intervention"])["kind"]
-        rows["replay of"] = f"{short(replayed.source)}, {where}, intervention {kind}, attempt {replayed.attempt}"
+        place = f"live from {anchor['position']}" if anchor else "to the end"
+        rows["replay of"] = f"{short(replayed.source)}, {place}, attempt {replayed.attempt} of this plan"
+        intervention = cast("dict[str, str]", replayed.plan["intervention"])
+        if anchor:
+            text = f": {clip(intervention['text'], 120)}" if "text" in intervention else ", the control"
+            rows["intervention"] = f"{intervention['kind']}{text}"
     labelled(console, rows)
-    shown = table("at", "agent", "kind", "name", "outcome", "tokens", "bytes", "says", right=("at", "tokens", "bytes"))
-    for item in recording.log.events:
-        line = event_line(recording, item)
-        inside = "└ " if item.begin.parent is not None else ""
-        shown.add_row(
-            str(item.position),
-            clip(item.begin.actor or "–", 24),
-            inside + item.begin.kind,
-            clip(item.begin.name, 28),
-            item.outcome.value,
-            "" if line.tokens is None else str(line.tokens),
-            str(line.size),
-            clip(line.says, 48),
-        )
-    console.print(shown)
+    columns = ("at", "agent", "kind", "name", "outcome", "tokens", "bytes", "says")
+    lines = [_line(recording, item) for item in recording.log.events]
+    print_table(console, columns, lines, right="at tokens bytes", shrink="says name agent")
+    for verdict in recording.notes_of("verdict"):
+        console.print(f"verdict: {visible(str(verdict.get('kind')))}: {visible(str(verdict.get('reason')))}")
     for poison in recording.notes_of("poison"):
-        console.print(f"ended: {visible(str(poison.get('message')))} ({visible(str(poison.get('cause')))})")
         held = poison.get("divergence")
         if isinstance(held, dict):
-            print_divergence(console, Divergence.from_document(held))
+            divergence = Divergence.from_document(held)
+            console.print(where(divergence))
+            print_divergence(console, divergence)
+
+
+def _line(recording: Recording, item: Event) -> tuple[str, ...]:
+    line = event_line(recording, item)
+    inside = "└ " if item.begin.parent is not None else ""
+    return (
+        str(item.position),
+        visible(item.begin.actor or "–"),
+        inside + item.begin.kind,
+        clip(item.begin.name, 28),
+        item.outcome.value,
+        "" if line.tokens is None else str(line.tokens),
+        str(line.size),
+        clip(line.says, _LONGEST_SAYING),
+    )
 
 
 def _document(recording: Recording) -> JsonObject:
@@ -201,19 +221,18 @@ def _edges(recording: Recording, item: Event) -> list[JsonValue]:
 def _print_event(recording: Recording, item: Event, *, full: bool) -> None:
     console = out()
     begin = item.begin
-    labelled(
-        console,
-        {
-            "event": event_id(recording.opening.run, item.position),
-            "position": f"{item.position} – {item.end.position if item.end else 'pending'}",
-            "agent": begin.actor or "unknown",
-            "call": f"{begin.kind} {begin.name}",
-            "call id": begin.call_id or "none",
-            "outcome": item.outcome.value,
-            "effect": begin.declared.effect or "undeclared",
-            "anchor": "yes" if recording.log.quiescent(item.position) else "no: another event is in flight",
-        },
-    )
+    rows: JsonObject = {
+        "event": event_id(recording.opening.run, item.position),
+        "position": f"{item.position} – {item.end.position if item.end else 'pending'}",
+        "agent": begin.actor or "unknown",
+        "call": f"{begin.kind} {begin.name}",
+        "outcome": item.outcome.value,
+    }
+    if begin.kind == "execute_tool":
+        rows["call id"] = begin.call_id or "none"
+        rows["effect"] = begin.declared.effect or "undeclared"
+    rows["anchor"] = "yes" if recording.log.quiescent(item.position) else "no: another event is in flight"
+    labelled(console, rows)
     parts: list[tuple[str, JsonValue]] = [("request", recording.request(begin))]
     if (sent := recording.sent(item)) is not None:
         parts.append(("sent, with the intervention", sent))

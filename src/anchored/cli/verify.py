@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -14,7 +14,6 @@ from anchored.cli.console import out, print_json, visible
 from anchored.errors import DamagedError, UsageError
 from anchored.library import Library
 from anchored.receipts import Checked, verify_receipt
-from anchored.recording import Recording
 
 _RUN_STEPS = (
     "every row: digests, chain, counts",
@@ -92,15 +91,17 @@ def _verify_receipt_file(shelf: Library, path: Path, expected: str | None, *, as
             next_step="Check the path.",
         ) from error
     alone = verify_receipt(data)
-    source = _recording(shelf, alone, "source")
-    replay = _recording(shelf, alone, "replay")
-    checked = alone if source is None or replay is None else verify_receipt(data, source=source, replay=replay)
+    names = [_name(shelf, alone, which) for which in ("source", "replay")]
+    checked = alone
+    if names[0] is not None and names[1] is not None:
+        checked = verify_receipt(data, source=shelf.open(names[0]), replay=shelf.open(names[1]))
     _check_expected(str(parse_own(data, what="The receipt")["predicate"]["digest"]), expected)  # pyright: ignore
     if as_json:
         print_json({"level": checked.level, "checked": list[JsonValue](checked.steps), "predicate": checked.predicate})
         return
     console = out()
-    console.print(f"verified {visible(str(path))}: {checked.level}")
+    compared = f" {names[0]} and {names[1]}" if checked is not alone else ""
+    console.print(f"verified {visible(str(path))}: {checked.level}{compared}")
     for number, step in enumerate(checked.steps, start=1):
         console.print(f"  {number}. {step}")
     if checked is alone:
@@ -111,10 +112,16 @@ def _verify_receipt_file(shelf: Library, path: Path, expected: str | None, *, as
     console.print("  A receipt is evidence of what was replayed, never an authority to do anything.")
 
 
-def _recording(shelf: Library, checked: Checked, which: str) -> Recording | None:
-    held = checked.predicate[which]
-    names = shelf.by_digest(str(held["recording"])) if isinstance(held, dict) else []
-    return shelf.open(names[0]) if names else None
+def _name(shelf: Library, checked: Checked, which: str) -> str | None:
+    """The run in the store that the receipt names; for the replay the one that was made of this plan and attempt."""
+    predicate = cast("dict[str, Any]", checked.predicate)
+    names = shelf.by_digest(str(predicate[which]["recording"]))
+    plan = predicate["plan"]
+    for name, row in names:
+        is_replay = (row.plan, row.attempt) == (plan["digest"], plan["attempt"])
+        if which == "source" or is_replay:
+            return name
+    return None
 
 
 def _check_expected(actual: str, expected: str | None) -> None:

@@ -78,6 +78,13 @@ class Library:
                 found=repr(name),
                 next_step="Choose another --name, or leave it out.",
             )
+        if self.path(name).exists():
+            raise UsageError(
+                "There is a run of this name already.",
+                expected="a new name",
+                found=name,
+                next_step="Choose another --name, or leave it out.",
+            )
         self._prepare()
         file = RunFile.create(self.path(name))
         file.note("opening", canonical(storable(to_document(opening))))
@@ -92,6 +99,18 @@ class Library:
         while self.path(f"{clean}-{number}").exists():
             number += 1
         return f"{clean}-{number}"
+
+    def note(self, name: str, kind: str, document: JsonObject) -> None:
+        """Says something about a run that is not closed yet."""
+        file = RunFile.open(self.path(name))
+        file.note(kind, canonical(storable(document)))
+        file.close()
+
+    def discard(self, name: str) -> None:
+        """Removes a run in which nothing was recorded."""
+        for path in (self.path(name), self.output_path(name), self.receipt_path(name)):
+            path.unlink(missing_ok=True)
+        self._index.drop(name)
 
     def finish(self, name: str, closing: Closing) -> None:
         """Closes a run and puts it into the index."""
@@ -162,9 +181,9 @@ class Library:
             )
         return recording
 
-    def by_digest(self, digest: str) -> list[str]:
-        """Names of the runs with this recording digest."""
-        return [item.name for item in self.listed() if item.row and item.row.digest == digest]
+    def by_digest(self, digest: str) -> list[tuple[str, IndexRow]]:
+        """Names and rows of the runs with this recording digest, oldest first."""
+        return [(item.name, item.row) for item in self.listed() if item.row and item.row.digest == digest]
 
     def attempts(self, plan: str) -> int:
         """How many attempts of a replay plan this store holds."""
@@ -176,6 +195,7 @@ class Library:
         recording = load(path)
         opening, closing = recording.opening, recording.closing
         orders = recording.notes_of("order")
+        verdicts = recording.notes_of("verdict")
         replayed = opening.replayed
         return IndexRow(
             name=name,
@@ -185,7 +205,8 @@ class Library:
             plan=str(orders[0].get("plan_digest")) if replayed and orders else None,
             attempt=replayed.attempt if replayed else None,
             entries=len(recording.log),
-            stop=f"{closing.stop.reason} {closing.stop.status}" if closing else "unsealed",
+            stop=closing.stop.words if closing else "unsealed",
+            verdict=str(verdicts[-1].get("kind")) if verdicts else None,
             created=int(str(orders[0].get("created", 0))) if orders else 0,
             stamp=stamp,
         )

@@ -62,6 +62,12 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     status: int | None = None
     detail: str = ""
 
+    @property
+    def words(self) -> str:
+        """The reason and its number, as people read them."""
+        named = {"exit": f"exit {self.status}", "signal": f"signal {self.status}", "timeout": "time limit"}
+        return named.get(self.reason, f"ended: {self.detail}")
+
 
 class Final(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The final answer.

@@ -66,6 +66,7 @@ def check_replayable(recording: Recording, *, size: int, anchored: bool, effects
         if event.position < size:
             _check_event(recording, event)
     _check_identical(log, size)
+    _check_covered(log, size)
     for position in sorted(containers(log)):
         event = log.event_at(position)
         if position < size and event and not effects_allowed and event.begin.declared.effect not in SAFE_EFFECTS:
@@ -156,6 +157,27 @@ def _check_identical(log: Log, size: int) -> None:
                 next_step=f"Choose an anchor at or before {other}.",
             )
         group[_likeness(entry)] = entry.position
+
+
+def _check_covered(log: Log, size: int) -> None:
+    """What a served tool covers is copied as one piece; entries of others in between could not keep their places."""
+    for tool, positions in _pieces(log).items():
+        event = log.event_at(tool)
+        end = event.end.position if event and event.end else len(log)
+        if tool < size and positions != list(range(tool + 1, end)):
+            raise RefusedError(
+                f"HTTP under the tool at {tool} overlaps other events.",
+                expected="entries of that tool alone between its begin and its end",
+                found=f"entries {positions} of {tool + 1} to {end - 1}",
+                next_step=f"Choose an anchor at or before {tool}.",
+            )
+
+
+def _pieces(log: Log) -> dict[int, list[int]]:
+    pieces: dict[int, list[int]] = {}
+    for position, tool in sorted(covered_positions(log, containers(log)).items()):
+        pieces.setdefault(tool, []).append(position)
+    return pieces
 
 
 def _likeness(begin: Begin) -> tuple[object, ...]:

@@ -58,11 +58,10 @@ class Session:
 
     @property
     def concurrent(self) -> bool:
-        """Whether events overlap in the prefix, so that a request may rightly come before its turn."""
+        """Whether events overlap in the recording, so that a request may rightly come before its turn."""
         return any(
             other.position not in self._ancestors(event.begin)
             for event in self._log.events
-            if event.position < self._size
             for other in self._log.pending_at(event.position)
         )
 
@@ -81,10 +80,7 @@ class Session:
         expected = self._next_begin()
         if expected is not None and expected.position == self._cursor and self._matches(expected, asked):
             return self._serve(expected, asked)
-        later = self._later(asked)
-        if later is not None:
-            return Wait(position=self._cursor)
-        return self._diverge(expected, asked)
+        return Wait(position=self._cursor) if self._later(asked) else self._diverge(expected, asked)
 
     def end_due(self, position: int) -> bool:
         """Whether the end of the event at `position` is next in recorded order, or lies outside the prefix."""
@@ -163,7 +159,8 @@ class Session:
         if event is None:
             return self._diverge(None, asked)
         if self.carried(event.begin, asked).digest != event.begin.digest:
-            return self._diverge(event.begin, asked)
+            ahead = not self._matches(event.begin, asked) and self._later(asked)
+            return Wait(position=event.position) if ahead else self._diverge(event.begin, asked)
         self._live = True
         if isinstance(self._intervention, Unchanged):
             return GoLive()
@@ -191,13 +188,13 @@ class Session:
         event = None if self._anchor is None else self._log.event_at(self._anchor)
         return event.begin if event else None
 
-    def _later(self, asked: Asked) -> Begin | None:
-        for position in range(self._cursor, self._size):
-            entry = self._log.entries[position]
-            if isinstance(entry, Begin) and not self._done[position] and self._matches(entry, asked):
-                return entry
-        event = None if self._anchor is None else self._log.event_at(self._anchor)
-        return event.begin if event and self._matches(event.begin, asked) else None
+    def _later(self, asked: Asked) -> bool:
+        """Whether the request is recorded later, behind the anchor too: a thread may be ahead of its turn."""
+        return any(
+            self._matches(event.begin, asked)
+            for event in self._log.events
+            if event.position >= self._cursor and not (event.position < self._size and self._done[event.position])
+        )
 
     def _matches(self, begin: Begin, asked: Asked) -> bool:
         """Whether it is the recorded request, edges aside: those depend on the moment at which it is asked."""

@@ -13,8 +13,8 @@ from anchored.storage.rows import CANNOT_READ
 
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS run (name TEXT PRIMARY KEY, digest TEXT NOT NULL, mode TEXT NOT NULL,"
-    " source TEXT, plan TEXT, attempt INTEGER, entries INTEGER NOT NULL, stop TEXT NOT NULL, created INTEGER NOT NULL,"
-    " stamp TEXT NOT NULL) STRICT"
+    " source TEXT, plan TEXT, attempt INTEGER, entries INTEGER NOT NULL, stop TEXT NOT NULL, verdict TEXT,"
+    " created INTEGER NOT NULL, stamp TEXT NOT NULL) STRICT"
 )
 
 
@@ -31,6 +31,7 @@ class IndexRow:
         attempt: number of the attempt at that plan.
         entries: size of the log.
         stop: stop reason in words.
+        verdict: what became of a replay, in one word.
         created: when it started, nanoseconds of Unix time.
         stamp: size and time of the file when the row was made; a row whose stamp is old is made anew.
     """
@@ -43,6 +44,7 @@ class IndexRow:
     attempt: int | None
     entries: int
     stop: str
+    verdict: str | None
     created: int
     stamp: str
 
@@ -56,7 +58,7 @@ class ProjectIndex:
     def put(self, row: IndexRow) -> None:
         """Adds or replaces a run's row."""
         with self._open() as db:
-            db.execute("INSERT OR REPLACE INTO run VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", astuple(row))
+            db.execute("INSERT OR REPLACE INTO run VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", astuple(row))
 
     def drop(self, name: str) -> None:
         """Removes a run's row."""

@@ -1,0 +1,5 @@
+"""`python -m anchored` is `anchored`."""
+
+from anchored.cli import main
+
+main()
