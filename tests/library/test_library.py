@@ -110,17 +110,18 @@ def test_names_are_plain(library: Library, name: str) -> None:
     assert library.name_of(name) == name
 
 
-def test_no_run_may_be_called_last(library: Library) -> None:
-    """A run of this name would hide what `last` means, for good."""
+@pytest.mark.parametrize("name", ["last", "0123456789abcdef", "f" * 64])
+def test_no_run_may_be_called_what_means_another(library: Library, name: str) -> None:
+    """A run of this name would hide what `last` or a digest prefix means, for good."""
     with pytest.raises(UsageError):
-        library.create("last", opening(), order())
+        library.create(name, opening(), order())
 
 
 def test_a_run_of_the_same_name_is_refused(library: Library) -> None:
     """Nothing is ever written over."""
     record_to(library, "team", pair())
     before = library.path("team").read_bytes()
-    with pytest.raises(StoreError) as caught:
+    with pytest.raises(UsageError) as caught:
         library.create("team", opening(), order())
     assert "already" in caught.value.problem
     assert library.path("team").read_bytes() == before
@@ -256,7 +257,7 @@ def test_names_digest_prefixes_and_last(shelf: Library) -> None:
         assert shelf.name_of(name) == name
         assert shelf.name_of(whole) == name
         assert shelf.name_of(whole[:8]) == name
-        assert shelf.by_digest(whole) == [name]
+        assert shelf.by_digest(whole) == [(name, {item.name: item.row for item in shelf.listed()}[name])]
     assert shelf.name_of("last") == "new"
     assert shelf.open("last").digest == digests["new"]
 
@@ -298,7 +299,7 @@ def test_an_exact_copy_is_meant_by_neither_less(copied: Library) -> None:
     whole = copied.open("mid").digest
     record_to(copied, "again", pair(), world=InventedWorld(200), created=250, run_id="1" * 64)
     assert copied.name_of(whole[:12]) == "mid"
-    assert copied.by_digest(whole) == ["mid", "again"]
+    assert [name for name, _ in copied.by_digest(whole)] == ["mid", "again"]
 
 
 def test_an_empty_store_has_no_last_run(library: Library) -> None:

@@ -7,6 +7,7 @@ import threading
 import time
 from urllib.parse import urlsplit
 
+from anchored.boundary.actors import current_parent
 from anchored.boundary.crossing import Crossing, Passage, Poisoned
 from anchored.boundary.effects import Declarations
 from anchored.boundary.ledger import Clock, Ledger
@@ -121,13 +122,14 @@ class Replayer:
     def connecting(self, address: str, *, inside: bool) -> None:
         """Refuses every connection before the anchor, and all that comes after a poison."""
         host = address.rsplit(":", 1)[0]
+        seen: JsonObject = {"address": address, "process": os.getpid()}
         if host in self._plan.unobserved or address in self._plan.unobserved:
-            self._journal.note("unobserved", {"address": address, "process": os.getpid()})
+            self.note("unobserved", seen)
             return
         with self._turn:
             if self._session.live and not self._poisoned:
                 if not inside:
-                    self._journal.note("unobserved", {"address": address, "process": os.getpid()})
+                    self.note("unobserved", seen)
                 return
             if not self._poisoned:
                 self.poison(
@@ -234,7 +236,10 @@ class Replayer:
         self._ledger.copy(record, request=request, blobs=blobs)
 
     def _check_live(self, crossing: Crossing) -> None:
-        """What goes live must be watched, and allowed: tools by their effect, model calls by their origin."""
+        """What goes live must be watched, and allowed: tools by their effect, HTTP by its origin.
+
+        HTTP inside a tool that may run live is the tool's own business.
+        """
         if not _is_alive(self._watcher):
             raise self.poison("recorder", "the process that watches this replay is gone")
         if crossing.kind == "execute_tool":
@@ -245,12 +250,14 @@ class Replayer:
                     f"the tool {crossing.name!r} would run live with effect {effect or 'undeclared'}",
                     {"tool": crossing.name, "effect": effect},
                 )
-        elif crossing.origin and (origin := plain_origin(crossing.origin)) not in self._origins:
-            raise self.poison(
-                "guard",
-                f"the recording never called {origin}; it called {', '.join(sorted(self._origins))}",
-                {"origin": origin, "known": list[Json](sorted(self._origins))},
-            )
+        elif crossing.kind != "http" or current_parent() is None:
+            origin = plain_origin(crossing.origin)
+            if origin not in self._origins:
+                raise self.poison(
+                    "guard",
+                    f"the recording never called {origin}; it called {', '.join(sorted(self._origins))}",
+                    {"origin": origin, "known": list[Json](sorted(self._origins))},
+                )
 
     def _diverged(self, divergence: Divergence) -> Poisoned:
         return self.poison("divergence", f"diverged at {divergence.position}", {"divergence": divergence.document()})

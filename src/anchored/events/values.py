@@ -8,7 +8,10 @@ import math
 from collections.abc import Callable
 from typing import Any, cast
 
+from anchored.errors import DamagedError
+
 _MAX_DEPTH = 100
+_MOST_NODES = 200_000
 _LARGEST_PLAIN = 2**63
 """Beyond this an integer is written in base 16, which has no limit on its digits."""
 
@@ -31,16 +34,31 @@ def encode_value(value: object) -> bytes:
     Raises:
         Unreplayable: with the path of the part that cannot be encoded.
     """
-    return json.dumps(_tagged(value, "", 0), separators=(",", ":"), ensure_ascii=True).encode("ascii")
+    return json.dumps(_tagged(value, "", 0, [0]), separators=(",", ":"), ensure_ascii=True).encode("ascii")
 
 
 def decode_value(data: bytes) -> object:
-    """The value that `encode_value` made `data` of."""
-    return _untagged(json.loads(data))
+    """The value that `encode_value` made `data` of.
+
+    Raises:
+        DamagedError: it made it of none.
+    """
+    try:
+        return _untagged(json.loads(data))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise DamagedError(
+            "A recorded value is damaged.",
+            expected="the encoding of events/values.py",
+            found=f"{type(error).__name__}: {error}"[:200],
+            next_step="Restore the file from a copy, or record the run again.",
+        ) from error
 
 
-def _tagged(value: object, path: str, depth: int) -> object:
+def _tagged(value: object, path: str, depth: int, nodes: list[int]) -> object:
     kind = type(value)
+    nodes[0] += 1
+    if nodes[0] > _MOST_NODES:
+        raise Unreplayable(path, f"value of more than {_MOST_NODES:,} parts")
     if kind is bool or value is None:
         return value
     if kind is int:
@@ -55,13 +73,15 @@ def _tagged(value: object, path: str, depth: int) -> object:
     if kind is bytes:
         return {"bytes": _base64(cast("bytes", value))}
     if depth < _MAX_DEPTH and kind in (list, tuple, set, frozenset):
-        items = [_tagged(item, f"{path}/{place}", depth + 1) for place, item in enumerate(cast("list[object]", value))]
+        items = [
+            _tagged(item, f"{path}/{place}", depth + 1, nodes) for place, item in enumerate(cast("list[object]", value))
+        ]
         return {kind.__name__: sorted(items, key=json.dumps) if kind in (set, frozenset) else items}
     if depth < _MAX_DEPTH and kind is dict:
         pairs: list[object] = []
         for place, (key, item) in enumerate(cast("dict[object, object]", value).items()):
             step = f"{path}/{key if type(key) is str else place}"
-            pairs.append([_tagged(key, step, depth + 1), _tagged(item, step, depth + 1)])
+            pairs.append([_tagged(key, step, depth + 1, nodes), _tagged(item, step, depth + 1, nodes)])
         return {"dict": pairs}
     raise Unreplayable(path, kind.__qualname__ if depth < _MAX_DEPTH else "value nested too deeply")
 

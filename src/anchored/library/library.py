@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from anchored.canonical import JsonObject, canonical, storable
+from anchored.canonical import Json, JsonObject, canonical, storable
 from anchored.errors import AnchoredError, DamagedError, StoreError, UsageError
 from anchored.library.loading import load
 from anchored.recording import Closing, Opening, Recording, to_document
@@ -16,6 +16,7 @@ from anchored.storage import IndexRow, ProjectIndex, RunFile
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _DIGEST_LIKE = re.compile(r"[0-9a-f]{8,64}")
+_NANOSECONDS = re.compile(r"[0-9]{1,18}|[1-8][0-9]{18}")
 _SHORTEST_DIGEST = 4
 
 
@@ -67,8 +68,8 @@ class Library:
         """A new run file with its opening and what the child is to do; its path.
 
         Raises:
-            UsageError: the name is no name.
-            StoreError: there is such a run already, or the store cannot be written.
+            UsageError: the name is no name, or there is such a run already.
+            StoreError: the store cannot be written.
         """
         if not _NAME.fullmatch(name) or name == "last" or _DIGEST_LIKE.fullmatch(name):
             raise UsageError(
@@ -207,7 +208,7 @@ class Library:
             entries=len(recording.log),
             stop=closing.stop.words if closing else "unsealed",
             verdict=str(verdicts[-1].get("kind")) if verdicts else None,
-            created=int(str(orders[0].get("created", 0))) if orders else 0,
+            created=_created(orders[0].get("created")) if orders else 0,
             stamp=stamp,
         )
 
@@ -229,8 +230,14 @@ class Library:
 
 def _age(item: Listed) -> tuple[int, list[int | str]]:
     """Oldest first, and in the order of their numbers where that does not tell."""
-    parts = re.split(r"(\d+)", item.name)
-    return (item.row.created if item.row else 0, [int(part) if part.isdigit() else part for part in parts])
+    parts = re.split(r"([0-9]{1,18})", item.name)
+    ordered = [int(part) if place % 2 else part for place, part in enumerate(parts)]
+    return (item.row.created if item.row else 0, ordered)
+
+
+def _created(stated: Json) -> int:
+    """Nanoseconds of Unix time as an order states them; 0 where it states none."""
+    return int(stated) if isinstance(stated, str) and _NANOSECONDS.fullmatch(stated) else 0
 
 
 def _stamp(path: Path) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from anchored.canonical import Digest, JsonObject, parse_own
 from anchored.errors import DamagedError
-from anchored.events import Begin, Request, entry_from_document, stored_request
+from anchored.events import Begin, Request, ToolValue, decode_value, entry_from_document, stored_request
 from anchored.recording import Note, Record, Recording, check_closing, closing_from, opening_from
 from anchored.storage import RequestRow, StoredRun, read_run
 
@@ -103,7 +103,9 @@ def _check_references(path: Path, recording: Recording, stored: StoredRun) -> No
             if isinstance(entry, Begin):
                 stored.requests[entry.request]
         for event in recording.log.events:
-            recording.result(event)
+            result = recording.result(event)
+            if isinstance(result, ToolValue):
+                decode_value(result.value)
             recording.sent(event)
     except KeyError as error:
         raise _damaged(path, f"nothing stands behind the digest {str(error.args[0])[:12]}…") from error
