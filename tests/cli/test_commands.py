@@ -11,7 +11,7 @@ from anchored.cli.console import clip, visible
 
 COMMAND = Path(sys.executable).with_name("anchored")
 ROOT = Path(__file__).parents[2]
-COMMANDS = ("record", "list", "show", "verify", "replay", "export")
+COMMANDS = ("record", "list", "show", "diff", "verify", "replay", "export", "rm")
 
 
 def anchored(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -46,6 +46,8 @@ def test_readme_uses_only_commands_and_options_that_exist() -> None:
         (["verify", "nothing"], 2, "No such run"),
         (["replay", "nothing"], 2, "No such run"),
         (["export", "nothing", "--leaves", "x"], 2, "No such run"),
+        (["diff", "nothing", "last"], 2, "No such run"),
+        (["rm", "nothing"], 2, "No such run"),
         (["record"], 2, "COMMAND"),
         (["record", "--", "no-such-program-anywhere"], 2, "cannot be started"),
         (["record", "--name", "../x", "--", "true"], 2, "cannot have this name"),

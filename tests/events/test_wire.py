@@ -39,7 +39,9 @@ def test_chat_completions() -> None:
         "choices": [{"message": {"content": "text", "tool_calls": calls}}],
         "usage": {"prompt_tokens": 3, "completion_tokens": 4},
     }
-    expected = ModelOutput(text="text", call_ids=("c1", "c2"), calls=("f", "g"), input_tokens=3, output_tokens=4)
+    expected = ModelOutput(
+        text="text", call_ids=("c1", "c2"), calls=("f", "g"), arguments=("", ""), input_tokens=3, output_tokens=4
+    )
     assert model_output(json.dumps(body).encode()) == expected
 
 
@@ -49,7 +51,7 @@ def test_responses() -> None:
         {"type": "message", "content": [{"type": "output_text", "text": "a"}, {"type": "output_text", "text": "b"}]},
     ]
     assert model_output(json.dumps({"output": output}).encode()) == ModelOutput(
-        text="a\nb", call_ids=("c1",), calls=("f",)
+        text="a\nb", call_ids=("c1",), calls=("f",), arguments=("",)
     )
 
 
@@ -57,7 +59,7 @@ def test_messages() -> None:
     content = [{"type": "text", "text": "a"}, {"type": "tool_use", "id": "c1", "name": "f", "input": {}}]
     body = {"content": content, "usage": {"input_tokens": 3, "output_tokens": True}}
     assert model_output(json.dumps(body).encode()) == ModelOutput(
-        text="a", call_ids=("c1",), calls=("f",), input_tokens=3
+        text="a", call_ids=("c1",), calls=("f",), arguments=("{}",), input_tokens=3
     )
 
 

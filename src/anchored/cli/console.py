@@ -160,22 +160,19 @@ def print_divergence(console: Console, divergence: Divergence) -> None:
     if divergence.actual_call != divergence.recorded_call:
         console.print(Text(f"  - expected  {visible(divergence.recorded_call)}", style="red"))
         console.print(Text(f"  + came      {visible(divergence.actual_call)}", style="green"))
-    recorded, actual = _both_sides(divergence)
+    recorded, actual = difference_lines(divergence.recorded, divergence.actual)
     console.print(Text(f"    field     {visible(divergence.path) or '/'}, the first that differs"))
     console.print(Text("  - recorded  ", style="red") + Text(recorded))
     console.print(Text("  + actual    ", style="green") + Text(actual))
 
 
-def _both_sides(divergence: Divergence) -> tuple[str, str]:
-    """Both values, of long texts only what lies around the first difference."""
-    one, other = divergence.recorded, divergence.actual
-    if isinstance(one, str) and isinstance(other, str):
-        at = next(
-            (place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]),
-            min(len(one), len(other)),
-        )
-        return _window(one, at), _window(other, at)
-    return _one_side(one), _one_side(other)
+def difference_lines(recorded: Json | Absent, actual: Json | Absent) -> tuple[str, str]:
+    """Both values of a difference; of long texts only what lies around the place where they part."""
+    if isinstance(recorded, str) and isinstance(actual, str):
+        pairs = enumerate(zip(recorded, actual, strict=False))
+        at = next((place for place, (one, other) in pairs if one != other), min(len(recorded), len(actual)))
+        return _window(recorded, at), _window(actual, at)
+    return _one_side(recorded), _one_side(actual)
 
 
 def _window(text: str, at: int) -> str:

@@ -37,14 +37,19 @@ def event_line(recording: Recording, event: Event) -> EventLine:
         if output is None:
             return EventLine(event=event, tokens=None, size=len(result.body), says=f"HTTP {result.status}")
         counted = [count for count in (output.input_tokens, output.output_tokens) if count is not None]
-        calls = f"calls {', '.join(output.calls)}" if output.calls else ""
-        says = " · ".join(part for part in (output.text, calls) if part) or f"HTTP {result.status}"
+        calls = [f"calls {name} {given}" for name, given in zip(output.calls, output.arguments, strict=True)]
+        says = " · ".join(part for part in (output.text, *calls) if part) or f"HTTP {result.status}"
         return EventLine(event=event, tokens=sum(counted) if counted else None, size=len(result.body), says=says)
     if isinstance(result, ToolValue):
         says = value_text(decode_value(result.value))
         return EventLine(event=event, tokens=None, size=len(result.value), says=says)
     says = result.error.message if result is not None else ""
     return EventLine(event=event, tokens=None, size=0, says=says)
+
+
+def final_text(recording: Recording) -> str:
+    """The final answer; empty if there is none."""
+    return recording.closing.final.text if recording.closing and recording.closing.final else ""
 
 
 def value_text(value: object) -> str:

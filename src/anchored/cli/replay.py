@@ -29,7 +29,7 @@ from anchored.cli.console import (
 )
 from anchored.cli.exits import verdict_code, worst
 from anchored.cli.export import check_writable, write_file
-from anchored.cli.reading import event_line, position_of
+from anchored.cli.reading import event_line, final_text, position_of
 from anchored.cli.verify import as_expected
 from anchored.errors import DamagedError, UsageError
 from anchored.library import Library
@@ -214,13 +214,13 @@ def _print_attempt(shelf: Library, source: Recording, attempt: Replay, receipt: 
     if ended_early and attempt.output is not None:
         _print_tail(attempt.output)
     if attempt.receipt is not None:
-        _print_answer(source, attempt)
+        _printfinal_text(source, attempt)
         also = f" and {short_path(receipt)}" if receipt is not None else ""
         console.print(f"  receipt: {short_path(shelf.receipt_path(attempt.name))}{also}")
 
 
-def _print_answer(source: Recording, attempt: Replay) -> None:
-    recorded, now = _answer(source), _answer(attempt.recording)
+def _printfinal_text(source: Recording, attempt: Replay) -> None:
+    recorded, now = final_text(source), final_text(attempt.recording)
     console = err()
     if attempt.plan.anchor is not None:
         console.print(f"  answer:  {clip(now, 100) or 'none'}")
@@ -274,13 +274,13 @@ def _print_trials(source: Recording, done: list[Replay]) -> None:
             _first_new(source, item),
             str(live_tokens(item)),
             f"{item.seconds:.1f}",
-            clip(_answer(item.recording), 100),
+            clip(final_text(item.recording), 100),
         )
         for item in done
     ]
     print_table(out(), columns, rows, right="seconds", shrink="answer")
-    out().print(f"answers (the recording's: {clip(_answer(source), 100) or 'none'})")
-    for answer, count in Counter(_answer(item.recording) for item in done).most_common():
+    out().print(f"answers (the recording's: {clip(final_text(source), 100) or 'none'})")
+    for answer, count in Counter(final_text(item.recording) for item in done).most_common():
         out().print(f"  {count} × {clip(answer, 100) or 'none'}")
 
 
@@ -300,10 +300,6 @@ def live_tokens(attempt: Replay) -> int:
     start = attempt.plan.anchor.position if attempt.plan.anchor else len(attempt.recording.log)
     events = [event for event in attempt.recording.log.events if event.position >= start]
     return sum(event_line(attempt.recording, event).tokens or 0 for event in events)
-
-
-def _answer(recording: Recording) -> str:
-    return recording.closing.final.text if recording.closing and recording.closing.final else ""
 
 
 def _document(shelf: Library, attempt: Replay) -> JsonObject:

@@ -29,6 +29,7 @@ class ModelOutput:
         text: its text; empty if it has none.
         call_ids: ids of the tool calls that it issues, in order.
         calls: names of the tools it calls, in order.
+        arguments: what it calls them with, as JSON text, in the same order.
         input_tokens: as the provider counts them; None if it does not say.
         output_tokens: likewise.
     """
@@ -36,6 +37,7 @@ class ModelOutput:
     text: str = ""
     call_ids: tuple[str, ...] = ()
     calls: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
     input_tokens: int | None = None
     output_tokens: int | None = None
 
@@ -68,6 +70,7 @@ def model_output(body: bytes) -> ModelOutput:
     texts: list[str] = []
     call_ids: list[str] = []
     calls: list[str] = []
+    arguments: list[str] = []
     for part in _parts(value):
         if isinstance(text := part.get("text"), str):
             texts.append(text)
@@ -75,11 +78,14 @@ def model_output(body: bytes) -> ModelOutput:
             call_ids.append(call)
         if isinstance(name := part.get("call_name"), str):
             calls.append(name)
+            given = part.get("arguments")
+            arguments.append(given if isinstance(given, str) else "" if given is None else json.dumps(given))
     usage = _object(_object(value).get("usage"))
     return ModelOutput(
         text="\n".join(texts),
         call_ids=tuple(call_ids),
         calls=tuple(calls),
+        arguments=tuple(arguments),
         input_tokens=_count(usage.get("prompt_tokens", usage.get("input_tokens"))),
         output_tokens=_count(usage.get("completion_tokens", usage.get("output_tokens"))),
     )
@@ -115,21 +121,22 @@ def issued_calls(message: Json) -> Iterator[str]:
 
 
 def _parts(value: Json) -> Iterator[dict[str, Any]]:
-    """One `{"text"}` or `{"call_id", "call_name"}` for each part of a response."""
+    """One `{"text"}` or `{"call_id", "call_name", "arguments"}` for each part of a response."""
     whole = _object(value)
     choices = _objects(whole.get("choices"))
     if choices:
         message = _object(choices[0].get("message"))
         yield {"text": message.get("content") if message else choices[0].get("text")}
         for call in _objects(message.get("tool_calls")):
-            yield {"call_id": call.get("id"), "call_name": _object(call.get("function")).get("name")}
+            function = _object(call.get("function"))
+            yield {"call_id": call.get("id"), "call_name": function.get("name"), "arguments": function.get("arguments")}
     for item in _objects(whole.get("output")):
         if item.get("type") == "function_call":
-            yield {"call_id": item.get("call_id"), "call_name": item.get("name")}
+            yield {"call_id": item.get("call_id"), "call_name": item.get("name"), "arguments": item.get("arguments")}
         yield from ({"text": part.get("text")} for part in _objects(item.get("content")))
     for item in _objects(whole.get("content")):
         if item.get("type") == "tool_use":
-            yield {"call_id": item.get("id"), "call_name": item.get("name")}
+            yield {"call_id": item.get("id"), "call_name": item.get("name"), "arguments": item.get("input")}
         yield {"text": item.get("text")}
 
 

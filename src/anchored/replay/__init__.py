@@ -3,6 +3,7 @@
 from anchored.replay.anchors import resolve_anchor
 from anchored.replay.answers import Answer, Diverge, Enter, GoLive, Intervene, Serve, Wait
 from anchored.replay.asked import Asked
+from anchored.replay.comparison import Step, compare, parting
 from anchored.replay.differences import ABSENT, Absent, Difference, first_difference
 from anchored.replay.divergence import Divergence
 from anchored.replay.interventions import Guide, Intervention, Unchanged, intervention_from
@@ -28,13 +29,16 @@ __all__ = [
     "ReplayPlan",
     "Serve",
     "Session",
+    "Step",
     "Unchanged",
     "Wait",
     "check_replayable",
+    "compare",
     "containers",
     "covered_positions",
     "first_difference",
     "intervention_from",
+    "parting",
     "plan_from",
     "resolve_anchor",
 ]
