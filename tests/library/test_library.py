@@ -448,8 +448,9 @@ def test_replays_are_listed_with_what_they_replay(copied: Library) -> None:
     row = {item.name: item for item in copied.listed()}["mid.replay-1"].row
     assert row is not None
     assert (row.mode, row.source, row.plan, row.attempt) == ("replay", source.digest, plan.digest, 1)
-    assert copied.attempts(plan.digest) == 1
-    assert copied.attempts("0" * 64) == 0
+    assert copied.next_attempt(plan.digest) == 2
+    assert copied.next_attempt(plan.digest) == 3, "a number is given once"
+    assert copied.next_attempt("0" * 64) == 1
 
 
 def _all_blobs(memory: Memory) -> list[Any]:

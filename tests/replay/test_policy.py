@@ -90,7 +90,7 @@ def test_equal_requests_side_by_side_are_ambiguous() -> None:
     for size in (None, 6):
         with pytest.raises(RefusedError) as caught:
             check(source, size)
-        assert "2 and 3 are identical and concurrent" in caught.value.problem
+        assert "2 and 3 are identical" in caught.value.problem
     check(recorded(twins(False)))
 
 

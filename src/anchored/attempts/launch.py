@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from anchored.boundary.start import ATTEMPT_VARIABLE
+from anchored.boundary.guard import ATTEMPT_VARIABLE
 from anchored.errors import UsageError
 
 _SITE = Path(__file__).resolve().parent.parent / "boundary" / "site"
@@ -29,6 +29,7 @@ class Launch:
         hash_seed: PYTHONHASHSEED.
         environment: variables to set besides those of this process.
         output: where its output goes; None leaves it on this terminal.
+        own_group: it gets a session of its own and no standard input, so that all of it can be ended.
         quiet: its standard output goes to standard error, so that ours is free.
     """
 
@@ -38,6 +39,7 @@ class Launch:
     hash_seed: str
     environment: Mapping[str, str]
     output: Path | None
+    own_group: bool = False
     quiet: bool = False
 
 
@@ -93,6 +95,8 @@ def launch(order: Launch) -> Child:
     """
     environment = {**os.environ, **order.environment}
     environment[ATTEMPT_VARIABLE] = str(order.run_file)
+    environment["ANCHORED_MODE"] = "replay" if order.own_group else "record"
+    environment["ANCHORED_PARENT"] = str(os.getpid())
     environment["PYTHONHASHSEED"] = order.hash_seed
     earlier = os.environ.get("PYTHONPATH")
     environment["PYTHONPATH"] = f"{_SITE}{os.pathsep}{earlier}" if earlier else str(_SITE)
@@ -106,12 +110,12 @@ def launch(order: Launch) -> Child:
             env=environment,
             stdout=output if output is not None else (sys.stderr if order.quiet else None),
             stderr=None if output is None else subprocess.STDOUT,
-            stdin=None if output is None else subprocess.DEVNULL,
-            start_new_session=output is not None,
+            stdin=subprocess.DEVNULL if order.own_group else None,
+            start_new_session=order.own_group,
         )
     except OSError as error:
         raise _cannot_start(order.command, str(error.strerror)) from error
     finally:
         if output is not None:
             output.close()
-    return Child(process=process, own_group=output is not None)
+    return Child(process=process, own_group=order.own_group)

@@ -64,7 +64,6 @@ def record(
     configuration = declared_configuration(
         command=command, folder=folder, environment=os.environ, project=project, hash_seed=hash_seed
     )
-    name = name or library.unused_name(_stem(command))
     opening = Opening(
         format=FORMAT, run=secrets.token_hex(32), mode="record", task=task, configuration=dict(configuration)
     )
@@ -73,7 +72,11 @@ def record(
         "declarations": [[pattern, effect] for pattern, effect in project.effects],
         "created": str(time.time_ns()),
     }
-    run_file = library.create(name, opening, order)
+    if name is None:
+        name = library.create_next(_stem(command), opening, order)
+    else:
+        library.create(name, opening, order)
+    run_file = library.path(name)
     child = launch(
         Launch(
             command=command,

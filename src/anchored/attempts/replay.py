@@ -123,8 +123,7 @@ def replay(
     """
     source = library.open(request.name)
     plan = make_plan(source, request, project)
-    attempt = library.attempts(plan.digest) + 1
-    name = library.unused_name(f"{request.name}.replay")
+    attempt = library.next_attempt(plan.digest)
     configuration = source.opening.configuration
     command = request.command or tuple(cast("list[str]", configuration["command"]))
     folder = Path(str(configuration["folder"]))
@@ -161,7 +160,8 @@ def replay(
         "created": str(time.time_ns()),
     }
     started = time.monotonic()
-    run_file = library.create(name, opening, order)
+    name = library.create_next(f"{request.name}.replay", opening, order)
+    run_file = library.path(name)
     output = None if request.show_output else library.output_path(name)
     child = launch(
         Launch(
@@ -171,6 +171,7 @@ def replay(
             hash_seed=str(configuration["hash_seed"]),
             environment=environment,
             output=output,
+            own_group=True,
         )
     )
     ended = watch(child, run_file, timing, progress=progress)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import threading
 import time
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anchored.attempts.launch import Child
+from anchored.errors import StoreError
 from anchored.storage import RunFile
 
 _STEP = 0.02
@@ -70,7 +72,8 @@ def watch(child: Child, run_file: Path, timing: Timing, *, progress: Callable[[i
         try:
             while True:
                 status = child.process.poll()
-                hello = hello or bool(file.notes("hello"))
+                notes = _notes(file, required=child.own_group)
+                hello = hello or "hello" in notes
                 if status is not None:
                     return Ended(status=status, hello=hello, by="itself")
                 while received:
@@ -81,8 +84,8 @@ def watch(child: Child, run_file: Path, timing: Timing, *, progress: Callable[[i
                     if number != signal.SIGINT:
                         child.process.send_signal(number)
                 now = time.monotonic()
-                if poisoned_at is None and file.notes("poison"):
-                    poisoned_at = now
+                if poisoned_at is None and "poison" in notes:
+                    poisoned_at = now - (timing.grace if notes["poison"].get("live") else 0)
                 poisoned = None if poisoned_at is None else now - poisoned_at
                 reason = _overdue(timing, now - started, poisoned, hello=hello)
                 if reason is not None:
@@ -97,6 +100,19 @@ def watch(child: Child, run_file: Path, timing: Timing, *, progress: Callable[[i
             raise
         finally:
             file.close()
+
+
+def _notes(file: RunFile, *, required: bool) -> dict[str, dict[str, object]]:
+    """The notes that decide, by kind. A recorded program is not ended because its store cannot be read."""
+    found: dict[str, dict[str, object]] = {}
+    try:
+        for kind in ("hello", "poison"):
+            for document in file.notes(kind)[:1]:
+                found[kind] = json.loads(document)
+    except StoreError:
+        if required:
+            raise
+    return found
 
 
 @contextmanager
@@ -116,7 +132,7 @@ def _signals() -> Generator[list[int]]:
 
 
 def _overdue(timing: Timing, running: float, poisoned: float | None, *, hello: bool) -> str | None:
-    if poisoned is not None and poisoned > timing.grace:
+    if poisoned is not None and poisoned >= timing.grace:
         return "watchdog"
     if timing.timeout is not None and running > timing.timeout:
         return "timeout"

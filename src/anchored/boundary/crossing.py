@@ -121,6 +121,14 @@ class Gate(Protocol):
         """Says something about the run outside its log."""
         ...
 
+    def spawning(self, command: str) -> None:
+        """A child process is about to start without our environment. Raises OSError if it must not."""
+        ...
+
+    def close(self) -> None:
+        """This process ends."""
+        ...
+
     def forked(self) -> None:
         """This process is a fork of the one that the gate was made in: locks held there are not held here."""
         ...

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import cast
+from typing import Any, cast
 
 from anchored.boundary.crossing import Gate, Passage
 from anchored.canonical import JsonObject
-from anchored.events import Failure, Raised, Unreplayable, decode_value, encode_value
+from anchored.events import Failure, Raised, decode_value, encode_value
 
 
 class RecordedToolError(Exception):
@@ -24,10 +24,22 @@ def failure_of(error: BaseException) -> Failure:
         return error.failure
     kind = type(error)
     try:
-        arguments = encode_value(error.args)
-    except Unreplayable:
+        message = str(error)
+    except Exception:  # the program's own `__str__` may raise
+        message = ""
+    try:
+        arguments = encode_value(_parts(error))
+    except Exception:  # and so may what tells how to rebuild it
         arguments = None
-    return Failure(error_class=f"{kind.__module__}.{kind.__qualname__}", message=str(error), arguments=arguments)
+    return Failure(error_class=f"{kind.__module__}.{kind.__qualname__}", message=message, arguments=arguments)
+
+
+def _parts(error: BaseException) -> tuple[object, object]:
+    """What an exception can be rebuilt from: the arguments of its class, and its attributes."""
+    made: Any = error.__reduce__()
+    if made[0] is not type(error):
+        raise TypeError("made by something else than its class")
+    return made[1], made[2] if len(made) > 2 else None
 
 
 def rebuild(failure: Failure) -> Exception:
@@ -38,7 +50,12 @@ def rebuild(failure: Failure) -> Exception:
     kind = _loaded_class(failure.error_class)
     if kind is not None and failure.arguments is not None:
         try:
-            error = kind(*cast("tuple[object, ...]", decode_value(failure.arguments)))
+            arguments, state = cast(
+                "tuple[tuple[object, ...], dict[str, object] | None]", decode_value(failure.arguments)
+            )
+            error = kind(*arguments)
+            if state is not None:
+                error.__setstate__(state)
         except Exception:  # any constructor may refuse; the fallback below says what it was
             error = None
         if error is not None and failure_of(error) == failure:

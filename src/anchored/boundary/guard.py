@@ -5,13 +5,17 @@ An audit hook cannot be removed and does not see native code (uvloop, curl) or o
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import cast
 
 from anchored.boundary.process import current_gate
+
+ATTEMPT_VARIABLE = "ANCHORED_ATTEMPT"
+"""Environment variable that names the run file of the attempt; a child without it has no boundary."""
 
 _INSIDE: ContextVar[bool] = ContextVar("anchored_inside_door", default=False)
 _installed: list[bool] = []
@@ -51,11 +55,30 @@ def _audit(event: str, arguments: tuple[object, ...]) -> None:
         if not _is_name(host):
             return
         address = (host, arguments[1])
+    elif event in _SPAWNING:
+        _check_child(event, arguments)
+        return
     else:
         return
     gate = current_gate()
     if gate is not None:
         gate.connecting(_shown(address), inside=_INSIDE.get())
+
+
+_SPAWNING = {"subprocess.Popen": 3, "os.exec": 2, "os.posix_spawn": 2}
+"""Audit events that start a program, and which argument is its environment (None: this process's own)."""
+
+
+def _check_child(event: str, arguments: tuple[object, ...]) -> None:
+    environment = arguments[_SPAWNING[event]]
+    held = cast("Mapping[object, object]", os.environ if environment is None else environment)
+    try:
+        kept = ATTEMPT_VARIABLE in held or (held is not os.environ and ATTEMPT_VARIABLE.encode() in held)
+    except TypeError:
+        kept = False
+    gate = current_gate()
+    if gate is not None and not kept:
+        gate.spawning(_text(arguments[0]))
 
 
 def _is_name(host: object) -> bool:

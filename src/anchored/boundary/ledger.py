@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable
 
@@ -16,6 +17,18 @@ from anchored.replay import Asked
 
 Clock = Callable[[], int]
 """Nanoseconds since the epoch; observation only."""
+
+
+_local = threading.local()
+_threads = itertools.count()
+
+
+def _thread() -> str:
+    """This thread's name and its number among those that made crossings, which no two threads share."""
+    number: int | None = getattr(_local, "number", None)
+    if number is None:
+        number = _local.number = next(_threads)
+    return f"{threading.current_thread().name} #{number}"
 
 
 class Ledger:
@@ -107,7 +120,7 @@ class Ledger:
         seen: JsonObject = {
             **observation,
             "lane": None,
-            "thread": threading.current_thread().name,
+            "thread": _thread(),
             "time": str(self._clock()),
         }
         self._journal.append(Record(entry=entry, observation=seen), request=request, blobs=blobs, durable=durable)

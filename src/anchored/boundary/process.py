@@ -21,4 +21,4 @@ def final(text: str) -> None:
     """Says what the program's final answer is. Does nothing where nothing is recorded or replayed."""
     gate = current_gate()
     if gate is not None:
-        gate.note("final", {"text": text, "source": "program"})
+        gate.note("final", {"text": text if isinstance(text, str) else repr(text), "source": "program"})  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 
 from anchored.boundary.crossing import Crossing, Passage, Poisoned
 from anchored.boundary.effects import Declarations
@@ -30,7 +31,8 @@ class Recorder:
         self._ledger = Ledger(journal, clock)
         self._lock = threading.RLock()
         self._owner: int | None = None
-        self._broken = False
+        self._lost: JsonObject | None = None
+        self._told = True
         self._seen: set[str] = set()
 
     def declared(self, name: str, function: object) -> Declared:
@@ -38,18 +40,15 @@ class Recorder:
 
     def begin(self, crossing: Crossing) -> Passage:
         with self._lock:
-            if self._broken or not self._owns(crossing):
-                return Passage(action="live", begin=None)
-            try:
-                begin = self._ledger.begin(
-                    self._ledger.asked(crossing),
-                    declared=crossing.declared,
-                    observation=crossing.observation,
-                    durable=crossing.may_write,
-                )
-            except StoreError as error:
-                self._give_up(error)
-                return Passage(action="live", begin=None)
+            begin: Begin | None = None
+            with self._harmless():
+                if self._at_work() and self._owns(crossing):
+                    begin = self._ledger.begin(
+                        self._ledger.asked(crossing),
+                        declared=crossing.declared,
+                        observation=crossing.observation,
+                        durable=crossing.may_write,
+                    )
             return Passage(action="live", begin=begin)
 
     def end(
@@ -62,15 +61,11 @@ class Recorder:
         text: str | None = None,
         sent: Request | None = None,
     ) -> None:
-        begin: Begin | None = passage.begin
-        with self._lock:
-            if begin is None or self._broken or self._owner != os.getpid():
-                return
-            try:
+        begin = passage.begin
+        with self._lock, self._harmless():
+            if begin is not None and self._at_work() and self._owner == os.getpid():
                 end, blobs = self._ledger.prepare_end(begin, outcome, result)
                 self._ledger.end(begin, end, blobs, result, observation or {}, text=text, sent=sent)
-            except StoreError as error:
-                self._give_up(error)
 
     def chose_speaker(self, actor: str, selection: int | None) -> None:
         with self._lock:
@@ -89,11 +84,16 @@ class Recorder:
         raise AssertionError(f"a recording cannot be poisoned: {cause}: {message}")
 
     def note(self, kind: str, document: JsonObject, *, once: bool = False) -> None:
+        with self._lock, self._harmless():
+            self._journal.note(kind, document, once=once)
+
+    def spawning(self, command: str) -> None:
+        self._note_new("unobserved", {"address": f"child without boundary: {command}", "process": os.getpid()}, command)
+
+    def close(self) -> None:
+        """The process ends: what could not be said until now is tried once more."""
         with self._lock:
-            try:
-                self._journal.note(kind, document, once=once)
-            except StoreError as error:
-                self._give_up(error)
+            self._tell()
 
     def forked(self) -> None:
         self._lock = threading.RLock()
@@ -111,16 +111,41 @@ class Recorder:
 
     def _note_new(self, kind: str, document: JsonObject, key: str) -> None:
         with self._lock:
-            if key not in self._seen and not self._broken:
+            if key not in self._seen and self._lost is None:
                 self._seen.add(key)
                 self.note(kind, document)
 
-    def _give_up(self, error: StoreError) -> None:
-        """The program goes on. The note may fail as well; then the log simply ends here, unsealed."""
-        self._broken = True
-        size = self._ledger.size
-        print(f"anchored: recording stopped at entry {size}; the program goes on.\n{error}", file=sys.stderr)
+    @contextmanager
+    def _harmless(self) -> Generator[None]:
+        """Whatever fails in here is the recorder's loss, not the program's: it goes on, and the recording says so.
+
+        An exception that is not ours, such as one raised by a signal handler of the program, goes on its way; what was
+        being written then is uncertain, so recording stops all the same.
+        """
         try:
-            self._journal.note("incomplete", {"position": size, "reason": error.found}, once=True)
-        except StoreError:
+            yield
+        except (StoreError, RecursionError) as error:
+            self._give_up(error.found if isinstance(error, StoreError) else "the program's stack was full")
+        except BaseException as error:
+            self._give_up(f"interrupted by {type(error).__name__}")
+            raise
+
+    def _at_work(self) -> bool:
+        self._tell()
+        return self._lost is None
+
+    def _give_up(self, reason: str) -> None:
+        if self._lost is None:
+            self._lost = {"position": self._ledger.size, "reason": reason}
+            self._told = False
+            self._tell()
+
+    def _tell(self) -> None:
+        """Says from where on the log lacks entries; tried again at each crossing until it is said."""
+        if self._lost is None or self._told:
+            return
+        try:
+            self._journal.note("incomplete", self._lost, once=True)
+            self._told = True
+        except (StoreError, RecursionError):
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from anchored.boundary.actors import current_parent
@@ -139,10 +140,27 @@ class Replayer:
                 )
         raise ConnectionRefusedError(f"anchored: no connection outside the boundary while replaying: {address}")
 
+    def spawning(self, command: str) -> None:
+        """A child without our environment could do anything, so before the anchor there is none."""
+        with self._turn:
+            if self._session.live and not self._poisoned:
+                return
+            if not self._poisoned:
+                self.poison("guard", f"the program starts a child without the boundary: {command}")
+        raise PermissionError(f"anchored: no child without the boundary while replaying: {command}")
+
+    def close(self) -> None:
+        """Nothing is left to say."""
+
     def poison(self, cause: str, message: str, details: JsonObject | None = None) -> Poisoned:
         with self._turn:
             self._poisoned = True
-            document: JsonObject = {"cause": cause, "message": message, **(details or {})}
+            document: JsonObject = {
+                "cause": cause,
+                "message": message,
+                "live": self._session.live,
+                **(details or {}),
+            }
             try:
                 self._journal.note("poison", document, once=True)
             except StoreError:
@@ -270,17 +288,23 @@ def _is_alive(process: int) -> bool:
         return False
     except PermissionError:
         return True
-    return True
+    try:
+        state = Path(f"/proc/{process}/stat").read_text(encoding="ascii", errors="replace").rpartition(") ")[2][:1]
+    except OSError:
+        return True  # no such file system here
+    return state not in ("Z", "X")
 
 
 def plain_origin(origin: str) -> str:
     """An origin as run configuration holds it: a loopback address without its port, which is free to change."""
-    parts = urlsplit(origin)
-    host = parts.hostname or ""
+    try:
+        parts = urlsplit(origin)
+        host, port = parts.hostname or "", parts.port or _PORTS.get(parts.scheme)
+    except ValueError:
+        return origin
     shown = f"[{host}]" if ":" in host else host
-    if host in ("127.0.0.1", "localhost", "::1"):
-        return f"{parts.scheme}://{shown}"
-    return f"{parts.scheme}://{shown}:{parts.port or _PORTS.get(parts.scheme)}"
+    local = host in ("127.0.0.1", "localhost", "::1")
+    return f"{parts.scheme}://{shown}" if local else f"{parts.scheme}://{shown}:{port}"
 
 
 def _origins(source: Recording, plan: ReplayPlan) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 import time
@@ -24,9 +25,6 @@ from anchored.canonical import JsonObject
 from anchored.library import FileJournal, load, read_order
 from anchored.replay import plan_from
 
-ATTEMPT_VARIABLE = "ANCHORED_ATTEMPT"
-"""Environment variable that names the run file of the attempt."""
-
 INSTALL_FAILED = 125
 """Exit status of a process into which the boundary could not be put."""
 
@@ -47,6 +45,7 @@ def start(path: Path) -> None:
     gate = _gate(order, journal)  # 2
     use_gate(gate)
     os.register_at_fork(after_in_child=gate.forked)
+    atexit.register(gate.close)
     _await_imports(gate)  # 3
     install_guard()  # 4
     journal.note(  # 5

@@ -171,22 +171,34 @@ def tool(*, effect: Effect) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
             setattr(function, EFFECT_ATTRIBUTE, effect)
             return cast("Callable[_P, _R]", function)
 
+        name = getattr(function, "__name__", type(function).__name__)
+
         @wraps(function)
         def observed(*args: _P.args, **kwargs: _P.kwargs) -> _R:
             gate = current_gate()
-            if gate is None or _INSIDE.get() == function.__name__:
+            bound = None if gate is None else _bound(function, args, kwargs)
+            if gate is None or bound is None or _INSIDE.get() == name:
                 token = _INSIDE.set(None)
                 try:
                     return function(*args, **kwargs)
                 finally:
                     _INSIDE.reset(token)
-            bound = inspect.signature(function).bind(*args, **kwargs)
-            call = ToolCall(
-                gate, actor=None, name=function.__name__, arguments=dict(bound.arguments), function=observed
-            )
+            call = ToolCall(gate, actor=None, name=name, arguments=bound, function=observed)
             return cast("_R", call.run(lambda: function(*args, **kwargs)))
 
         setattr(observed, EFFECT_ATTRIBUTE, effect)
         return observed
 
     return declare
+
+
+def _bound(
+    function: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]
+) -> dict[str, object] | None:
+    """The arguments by name; None where they do not fit, which the function itself will say in its own words."""
+    try:
+        return dict(inspect.signature(function).bind(*args, **kwargs).arguments)
+    except TypeError:
+        return None
+    except ValueError:  # a built-in that does not tell
+        return {"args": list(args), "kwargs": dict(kwargs)}

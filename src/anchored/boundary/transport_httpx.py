@@ -96,6 +96,9 @@ class _Observed(httpx.BaseTransport):
             result = Raised(error=failure_of(error))
             self._gate.end(passage, outcome=_outcome_of(error, crossing), result=result, sent=sent)
             raise
+        if sent is not None and response.is_redirect:
+            response.close()
+            raise self._gate.poison("guard", "the guided request was redirected, and would go on without the guidance")
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw]
         seen: JsonObject = {"headers": [[name, value] for name, value in headers if name.lower() not in SERVED_HEADERS]}
         tee = _Tee(
@@ -132,7 +135,8 @@ class _Observed(httpx.BaseTransport):
             may_write=False,
             observation={},
         )
-        return httpx.Response(result.status, headers=headers, stream=stream)
+        raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+        return httpx.Response(result.status, headers=raw, stream=stream)
 
     def _changed(self, request: httpx.Request, intervention: Guide) -> httpx.Request:
         """A copy of the request with the intervention in it."""
@@ -261,7 +265,8 @@ def _target(request: httpx.Request) -> tuple[str, str]:
 
 def _origin(url: httpx.URL) -> str:
     port = url.port or {"http": 80, "https": 443}.get(url.scheme)
-    return f"{url.scheme}://{url.host}:{port}"
+    host = f"[{url.host}]" if ":" in url.host else url.host
+    return f"{url.scheme}://{host}:{port}"
 
 
 def _outcome_of(error: BaseException, crossing: Crossing) -> Outcome:

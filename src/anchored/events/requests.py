@@ -21,7 +21,7 @@ from anchored.canonical import (
     request_document,
 )
 from anchored.errors import DamagedError
-from anchored.events.values import Unreplayable, encode_value
+from anchored.events.values import Unreplayable, encode_value, is_plain_json
 
 IDENTITY_HEADERS = ("anthropic-beta", "anthropic-version", "openai-beta")
 """The only headers that are part of a request's identity."""
@@ -126,7 +126,12 @@ def tool_request(*, name: str, arguments: object) -> Request:
     blobs: tuple[Blob, ...] = ()
     raw: tuple[str, ...] = ()
     try:
-        value = parse_exact(arguments) if isinstance(arguments, str) else arguments
+        if isinstance(arguments, str):
+            value: object = parse_exact(arguments)
+        elif is_plain_json(arguments):
+            value = arguments
+        else:
+            raise NotCanonical("a value that JSON would not give back as it is")
         document = canonical({"arguments": {"json": value}, "tool": identity_text(name)})
     except ValueError:
         data = arguments.encode("utf-8", "surrogatepass") if isinstance(arguments, str) else _encoded(arguments)

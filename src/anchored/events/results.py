@@ -31,7 +31,8 @@ class Failure:
     Attributes:
         error_class: module and qualified name, such as "httpx.ConnectError".
         message: `str(error)`.
-        arguments: its arguments, as `encode_value` writes them; None where they cannot be encoded.
+        arguments: what it is rebuilt from, its arguments and attributes, as `encode_value` writes the pair; None where
+            they cannot be encoded.
     """
 
     error_class: str

@@ -54,6 +54,31 @@ def decode_value(data: bytes) -> object:
         ) from error
 
 
+def is_plain_json(value: object) -> bool:
+    """Whether JSON gives a value back equal in type: exact types, texts as keys, no float that is a whole number."""
+    stack: list[tuple[object, int]] = [(value, 0)]
+    seen = 0
+    while stack:
+        item, depth = stack.pop()
+        seen += 1
+        kind = type(item)
+        if depth > _MAX_DEPTH or seen > _MOST_NODES:
+            return False
+        if kind is dict:
+            members = cast("dict[object, object]", item)
+            if not all(type(key) is str for key in members):
+                return False
+            stack.extend((member, depth + 1) for member in members.values())
+        elif kind is list:
+            stack.extend((member, depth + 1) for member in cast("list[object]", item))
+        elif kind is float:
+            if not math.isfinite(cast("float", item)) or cast("float", item).is_integer():
+                return False
+        elif item is not None and kind not in (str, int, bool):
+            return False
+    return True
+
+
 def _tagged(value: object, path: str, depth: int, nodes: list[int]) -> object:
     kind = type(value)
     nodes[0] += 1

@@ -93,6 +93,17 @@ class Library:
         file.close()
         return self.path(name)
 
+    def create_next(self, stem: str, opening: Opening, order: JsonObject) -> str:
+        """`create` under the first name of this stem that no run has, also where others create at the same time."""
+        while True:
+            name = self.unused_name(stem)
+            try:
+                self.create(name, opening, order)
+                return name
+            except (UsageError, StoreError):
+                if not self.path(name).exists():
+                    raise
+
     def unused_name(self, stem: str) -> str:
         """`stem-1`, or the first such name that no run has."""
         clean = re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-._")[:80] or "run"
@@ -186,9 +197,11 @@ class Library:
         """Names and rows of the runs with this recording digest, oldest first."""
         return [(item.name, item.row) for item in self.listed() if item.row and item.row.digest == digest]
 
-    def attempts(self, plan: str) -> int:
-        """How many attempts of a replay plan this store holds."""
-        return sum(1 for item in self.listed() if item.row and item.row.plan == plan)
+    def next_attempt(self, plan: str) -> int:
+        """The number of a new attempt at a replay plan; no two attempts are given one."""
+        numbers = [item.row.attempt or 0 for item in self.listed() if item.row and item.row.plan == plan]
+        self._prepare()
+        return self._index.reserve(plan, max(numbers, default=0) + 1)
 
     def _row(self, name: str) -> IndexRow:
         path = self.path(name)

@@ -65,7 +65,7 @@ def check_replayable(recording: Recording, *, size: int, anchored: bool, effects
     for event in log.events:
         if event.position < size:
             _check_event(recording, event)
-    _check_identical(log, size)
+    _check_identical(recording, size)
     _check_covered(log, size)
     for position in sorted(containers(log)):
         event = log.event_at(position)
@@ -141,22 +141,33 @@ def _check_event(recording: Recording, event: Event) -> None:
         )
 
 
-def _check_identical(log: Log, size: int) -> None:
-    """Identical requests whose begins no end separates could be given each other's results."""
-    group: dict[tuple[object, ...], int] = {}
-    for entry in log.entries[:size]:
+def _check_identical(recording: Recording, size: int) -> None:
+    """Identical requests could be given each other's results where no end separates their begins, or where two threads
+    asked them: then their order was left to chance.
+    """
+    open_group: dict[tuple[object, ...], int] = {}
+    earlier: dict[tuple[object, ...], int] = {}
+    for entry in recording.log.entries[:size]:
         if isinstance(entry, End):
-            group.clear()
+            open_group.clear()
             continue
-        other = group.get(_likeness(entry))
+        likeness = _likeness(entry)
+        other = open_group.get(likeness)
+        before = earlier.get(likeness)
+        if other is None and before is not None and _thread(recording, before) != _thread(recording, entry.position):
+            other = before
         if other is not None:
             raise RefusedError(
-                f"The events at {other} and {entry.position} are identical and concurrent.",
+                f"The events at {other} and {entry.position} are identical, and of several threads.",
                 expected="lane evidence that tells them apart",
                 found="none recorded",
-                next_step=f"Choose an anchor at or before {other}.",
+                next_step=f"Choose an anchor at or before {entry.position}.",
             )
-        group[_likeness(entry)] = entry.position
+        open_group[likeness] = earlier[likeness] = entry.position
+
+
+def _thread(recording: Recording, position: int) -> object:
+    return recording.observation(position).get("thread")
 
 
 def _check_covered(log: Log, size: int) -> None:

@@ -60,6 +60,16 @@ class ProjectIndex:
         with self._open() as db:
             db.execute("INSERT OR REPLACE INTO run VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", astuple(row))
 
+    def reserve(self, plan: str, least: int) -> int:
+        """A number for an attempt at a plan, at least `least`, that no other attempt was given."""
+        with self._open() as db:
+            db.execute("CREATE TABLE IF NOT EXISTS attempt (plan TEXT NOT NULL, number INTEGER NOT NULL) STRICT")
+            db.execute("BEGIN IMMEDIATE")
+            last = db.execute("SELECT max(number) FROM attempt WHERE plan = ?", (plan,)).fetchone()[0] or 0
+            number = max(least, last + 1)
+            db.execute("INSERT INTO attempt VALUES (?, ?)", (plan, number))
+        return number
+
     def drop(self, name: str) -> None:
         """Removes a run's row."""
         with self._open() as db:

@@ -39,12 +39,13 @@ class RunFile:
     One process owns the log; others may only add notes. Safe for use by several threads.
     """
 
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self._db = connection
+        self._db, self._descriptors = _connected(path)
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._inherited: list[sqlite3.Connection] = []
+        self._sound = True
         self._chain = str(self._value("SELECT chain FROM head"))
         self._recent: list[RequestRow] = []
 
@@ -65,6 +66,8 @@ class RunFile:
                 db.execute("INSERT INTO head VALUES (1, 0, ?, 0, 0, 0, NULL, 0)", (CHAIN_START,))
                 db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            db.close()
+            return cls(path)
         except FileExistsError as error:
             raise StoreError(
                 "There is a run of this name already.",
@@ -74,7 +77,6 @@ class RunFile:
             ) from error
         except (OSError, sqlite3.Error) as error:
             raise store_error(path, error) from error
-        return cls(path, db)
 
     @classmethod
     def open(cls, path: Path) -> RunFile:
@@ -87,7 +89,7 @@ class RunFile:
                 next_step="See `anchored list`.",
             )
         try:
-            return cls(path, connect(path, "rw"))
+            return cls(path)
         except sqlite3.Error as error:
             raise store_error(path, error) from error
 
@@ -163,8 +165,8 @@ class RunFile:
 
     def notes(self, kind: str) -> list[bytes]:
         """Documents of the notes of a kind, unverified; for watching a live run."""
-        self._after_fork()
         try:
+            self._after_fork()
             with self._lock:
                 rows = self._db.execute("SELECT document FROM note WHERE kind = ? ORDER BY number", (kind,)).fetchall()
         except sqlite3.Error as error:
@@ -177,24 +179,52 @@ class RunFile:
 
     @contextmanager
     def _writing(self, *, durable: bool = False) -> Generator[None]:
-        self._after_fork()
-        with self._lock:
-            chain, recent = self._chain, self._recent
-            try:
-                if durable:
-                    self._db.execute("PRAGMA synchronous = FULL")
-                with transaction(self._db):
+        try:
+            self._after_fork()
+            with self._lock:
+                self._recover()
+                with self._transacting(durable=durable):
                     if self._value("SELECT closed FROM head"):
                         raise _refused(self.path, "a run that is closed")
                     yield
-            except BaseException as error:
+        except (sqlite3.Error, OSError) as error:
+            raise store_error(self.path, error) from error
+
+    @contextmanager
+    def _transacting(self, *, durable: bool) -> Generator[None]:
+        chain, recent = self._chain, self._recent
+        self._sound = False
+        try:
+            if durable:
+                self._db.execute("PRAGMA synchronous = FULL")
+            with transaction(self._db):
+                yield
+            if durable:
+                self._db.execute("PRAGMA synchronous = NORMAL")
+            self._sound = True
+        except StoreError:
+            self._sound = True
+            raise
+        finally:
+            if not self._sound or self._db.in_transaction:
                 self._chain, self._recent = chain, recent
-                if isinstance(error, sqlite3.Error):
-                    raise store_error(self.path, error) from error
-                raise
-            finally:
-                if durable:
-                    self._db.execute("PRAGMA synchronous = NORMAL")
+
+    def _recover(self) -> None:
+        """Before each write: the file behind the connection is still ours, and nothing half-done is left.
+
+        A program may close descriptors that are not its own and open its files under their numbers; SQLite would then
+        write into those.
+        """
+        for descriptor, identity in self._descriptors.items():
+            if _identity(descriptor) != identity:
+                raise store_error(self.path, OSError("the program closed the recorder's file"))
+        if not self._sound:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            self._db.execute("PRAGMA synchronous = NORMAL")
+            self._chain = str(self._value("SELECT chain FROM head"))
+            self._recent = []
+            self._sound = True
 
     def _after_fork(self) -> None:
         """A forked process opens the file anew: SQLite connections and held locks do not survive a fork.
@@ -205,7 +235,7 @@ class RunFile:
             self._process = os.getpid()
             self._lock = threading.RLock()
             self._inherited.append(self._db)
-            self._db = connect(self.path, "rw")
+            self._db, self._descriptors = _connected(self.path)
 
     def _value(self, sql: str, *arguments: object) -> Any:
         row = self._db.execute(sql, arguments).fetchone()
@@ -236,6 +266,41 @@ class RunFile:
         if request.field is not None:
             self._recent = [request, *self._recent[: _RECENT - 1]]
         return 1
+
+
+_opening = threading.Lock()
+
+
+def _connected(path: Path) -> tuple[sqlite3.Connection, dict[int, tuple[int, int]]]:
+    """A connection to a run file, and the descriptors that it opened, with which file each is."""
+    with _opening:
+        before = _descriptors_of(path)
+        db = connect(path, "rw")
+        db.execute("SELECT chain FROM head").fetchone()  # opens the log and its index as well
+        return db, {number: identity for number, identity in _descriptors_of(path).items() if number not in before}
+
+
+def _descriptors_of(path: Path) -> dict[int, tuple[int, int]]:
+    """Descriptors of this process that are open on a run file, its log or its index."""
+    wanted = {
+        (status.st_dev, status.st_ino)
+        for part in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm"))
+        if part.exists() and (status := part.stat())
+    }
+    found: dict[int, tuple[int, int]] = {}
+    for name in os.listdir("/dev/fd") if os.path.isdir("/dev/fd") else ():
+        identity = _identity(int(name))
+        if identity is not None and identity in wanted:
+            found[int(name)] = identity
+    return found
+
+
+def _identity(descriptor: int) -> tuple[int, int] | None:
+    try:
+        status = os.fstat(descriptor)
+    except OSError:
+        return None
+    return (status.st_dev, status.st_ino)
 
 
 def _refused(path: Path, found: str) -> StoreError:

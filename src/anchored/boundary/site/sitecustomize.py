@@ -17,6 +17,8 @@ def _put_in_boundary():
 
         start(Path(attempt))
     except BaseException as error:
+        if os.environ.get("ANCHORED_MODE") == "record" and str(os.getppid()) != os.environ.get("ANCHORED_PARENT"):
+            return  # some other Python that the recorded program starts: it gets what it would have got
         reason = (
             "this Python has no `anchored`" if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
         )

@@ -1,0 +1,335 @@
+"""What breaks recorders: children, full disks, signals, closed descriptors, redirects, odd exceptions, races."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from anchored.testing import running_endpoint
+
+from .conftest import COMMAND, Done, Stand
+from .test_boundary import SCRIPT, recorded, write
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
+    folder = tmp_path_factory.mktemp("hard")
+    (folder / "script.py").write_text(SCRIPT)
+    with running_endpoint(folder / "script.py", log=folder / "endpoint.jsonl") as endpoint:
+        yield Stand(folder=folder, endpoint=endpoint)
+
+
+def unchanged(stand: Stand, name: str, body: str) -> Done:
+    """A program that gives the same output and status unrecorded and recorded."""
+    program = write(stand, name, body)
+    bare = stand.run(sys.executable, program)
+    done = stand.record(name, program)
+    assert (done.out, done.status) == (bare.out, bare.status), done.err
+    return done
+
+
+def test_other_pythons_that_a_program_starts_go_on(plain: Stand) -> None:
+    """Law 6: a child whose Python has no boundary gets what it would have got; before an anchor there is none."""
+    unchanged(plain, "children", CHILDREN)
+    refused, attempt = plain.replay("children")
+    assert refused.status == 4, (refused.err, attempt)
+    assert "a child without the boundary" in attempt["reason"]
+
+
+CHILDREN = """
+import subprocess
+ask("one")
+for python, environment in ((sys.executable, {}), (sys.executable, {**os.environ, "PYTHONHOME": ""})):
+    try:
+        command = [python, "-S", "-c", "print('of the child')"]
+        print(subprocess.run(command, env=environment, capture_output=True, text=True).stdout)
+    except OSError as error:
+        print(error)
+"""
+
+
+@pytest.mark.parametrize("when", ["at the start", "later"])
+def test_a_store_that_cannot_be_written_stops_no_program(plain: Stand, when: str) -> None:
+    """Law 6: the program goes on, and nothing is called complete that is not."""
+    name = f"full-{when.replace(' ', '-')}"
+    done = unchanged(plain, name, FULL.format(when=when))
+    assert "four" in done.out
+    if when == "later":
+        assert "all from entry 2 on" in done.err, done.err
+        refused, _ = plain.replay(name)
+        assert refused.status == 4
+
+
+FULL = """
+import resource
+
+
+def limit(size):
+    signal = __import__("signal")
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+
+if "{when}" == "at the start":
+    limit(0)
+print(ask("one"))
+if "{when}" == "later":
+    limit(0)
+for word in ("two", "three"):
+    print(ask(word))
+limit(resource.RLIM_INFINITY)
+print(ask("four"))
+"""
+
+
+def test_a_signal_handler_that_raises_is_the_programs_own(plain: Stand) -> None:
+    """Law 6: what the handler raises reaches the program; recording stops and says so, or is whole."""
+    program = write(plain, "alarm", ALARM)
+    done = plain.record("alarm", program)
+    assert done.status == 0, done.err
+    assert "done" in done.out
+    shown = plain.show("alarm")
+    lost = [note for note in shown["notes"] if note["note"] == "incomplete"]
+    assert lost or all(event["outcome"] in ("success", "abort", "failure") for event in shown["events"])
+    assert plain.anchored("verify", "alarm").status == 0
+
+
+ALARM = """
+import signal, time
+
+
+class TimeUp(Exception):
+    pass
+
+
+def handler(number, frame):
+    raise TimeUp
+
+
+signal.signal(signal.SIGALRM, handler)
+
+
+@anchored.tool(effect="none")
+def quick(number):
+    return number
+
+
+until = time.monotonic() + 3
+while time.monotonic() < until:
+    signal.setitimer(signal.ITIMER_REAL, 0.003)
+    try:
+        for number in range(1000):
+            quick(number)
+    except TimeUp:
+        pass
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+print("done")
+"""
+
+
+def test_closed_descriptors_are_never_written_to(plain: Stand) -> None:
+    """A program that closes all descriptors and opens its own files keeps those as they are."""
+    done = unchanged(plain, "closing", CLOSING)
+    assert "untouched" in done.out
+
+
+CLOSING = """
+ask("one")
+os.closerange(3, 200)
+files = [open(f"mine-{number}.txt", "w+b") for number in range(8)]
+for file in files:
+    file.write(b"x" * 100)
+    file.flush()
+client = httpx.Client()
+for word in ("two", "three"):
+    ask(word, client)
+print("untouched" if all(os.fstat(file.fileno()).st_size == 100 for file in files) else "damaged")
+os._exit(0) if sys.stdout.flush() is None else None
+"""
+
+
+def test_a_redirected_guided_request_is_refused(plain: Stand) -> None:
+    """The redirected request would go out without the guidance; there is no receipt for that."""
+    recorded(plain, "redirect", REDIRECT)
+    done, attempt = plain.replay("redirect", "--at", "2", "--guide", "Be brief.")
+    assert done.status == 4, (done.err, attempt)
+    assert "redirected" in attempt["reason"]
+    assert attempt["receipt"] is None
+
+
+REDIRECT = """
+def answer(request):
+    if request.url.path == "/v1/chat/completions":
+        return httpx.Response(307, headers={"location": "/v2/chat/completions"})
+    return httpx.Response(200, json={"choices": [{"message": {"content": "here"}}]})
+
+
+ask("one")
+ask("two", httpx.Client(transport=httpx.MockTransport(answer), follow_redirects=True))
+"""
+
+
+def test_served_exceptions_keep_their_attributes(plain: Stand) -> None:
+    """Identity 7: raised again equal, attributes included, or as a stand-in that is counted."""
+    recorded(plain, "exceptions", EXCEPTIONS)
+    done = plain.anchored("replay", "exceptions", "--show-output", "--receipt", str(plain.folder / "exceptions.json"))
+    assert done.status == 0, done.err
+    assert done.out.splitlines() == ["Bad 42", "CalledProcessError OUT", "FileNotFoundError gone.txt", "Stubborn"]
+    assert '"substituted":0' not in (plain.folder / "exceptions.json").read_text()
+
+
+EXCEPTIONS = """
+import subprocess
+
+
+class Bad(Exception):
+    def __init__(self, message, code=0):
+        super().__init__(message)
+        self.code = code
+
+
+class Stubborn(Exception):
+    def __init__(self):
+        super().__init__("made without arguments")
+
+
+@anchored.tool(effect="none")
+def fail(how):
+    if how == 0:
+        raise Bad("no", 42)
+    if how == 1:
+        raise subprocess.CalledProcessError(3, "x", output="OUT")
+    if how == 2:
+        raise FileNotFoundError(2, "gone", "gone.txt")
+    raise Stubborn
+
+
+for how in range(4):
+    try:
+        fail(how)
+    except Bad as error:
+        print("Bad", error.code)
+    except subprocess.CalledProcessError as error:
+        print("CalledProcessError", error.output)
+    except FileNotFoundError as error:
+        print("FileNotFoundError", error.filename)
+    except Exception:
+        print("Stubborn")
+"""
+
+
+def test_identical_requests_of_two_threads_are_refused(plain: Stand) -> None:
+    """Order: without lane evidence they could be given each other's results."""
+    recorded(plain, "twins", TWINS)
+    refused, _ = plain.replay("twins")
+    assert refused.status == 4
+    assert "identical, and of several threads" in refused.err
+
+
+TWINS = """
+import threading
+for _ in range(2):
+    thread = threading.Thread(target=lambda: ask("same", httpx.Client()))
+    thread.start()
+    thread.join()
+"""
+
+
+def test_odd_uses_of_the_decorator_and_odd_addresses(plain: Stand) -> None:
+    """Law 6: the program's own errors in its own words; an IPv6 address ruins no recording."""
+    unchanged(plain, "odd", ODD)
+    done = plain.anchored("replay", "odd", "--show-output", "--effects", "allow")
+    assert done.status == 0, done.err
+
+
+ODD = """
+import functools
+
+
+@anchored.tool(effect="none")
+def two(a, b):
+    return a + b
+
+
+class Unspeakable(Exception):
+    def __str__(self):
+        raise RuntimeError("no words")
+
+
+@anchored.tool(effect="none")
+def fail():
+    raise Unspeakable
+
+
+try:
+    two(1)
+except TypeError as error:
+    print(error)
+print(anchored.tool(effect="none")(functools.partial(two, 3))(5))
+print(anchored.tool(effect="none")(max)(3, 4))
+print(two(1.0, 2), two((1,), (2,)))
+try:
+    fail()
+except Exception as error:
+    print(type(error).__name__)
+try:
+    httpx.get("http://[::1]:1/v6")
+except httpx.HTTPError as error:
+    print(type(error).__name__)
+anchored.final(object)
+"""
+
+
+def test_arguments_of_other_types_are_other_calls(plain: Stand) -> None:
+    """1 and 1.0 are equal to JSON and not to a Python tool."""
+    recorded(plain, "types", TYPES.format(value="1.0"))
+    program = write(plain, "other-types", TYPES.format(value="1"))
+    done, attempt = plain.replay("types", "--", sys.executable, program)
+    assert done.status == 3, (done.err, attempt)
+
+
+TYPES = """
+@anchored.tool(effect="none")
+def kind(value):
+    return type(value).__name__
+
+
+print(kind({value}))
+"""
+
+
+def test_attempts_at_once_have_numbers_of_their_own(plain: Stand) -> None:
+    """An attempt is recorded exactly once, under a number that no other has."""
+    recorded(plain, "many", "ask('one')\nask('two')\n")
+    with ThreadPoolExecutor(4) as pool:
+        done = list(pool.map(lambda _: plain.replay("many", "--at", "2"), range(6)))
+    assert all(item.status == 0 for item, _ in done), [item.err for item, _ in done]
+    assert sorted(attempt["attempt"] for _, attempt in done) == [1, 2, 3, 4, 5, 6]
+    assert len({attempt["name"] for _, attempt in done}) == 6
+
+
+def test_a_watcher_that_is_a_zombie_watches_nothing(plain: Stand) -> None:
+    """kill −9 of the command, not waited for by its own parent: nothing goes live."""
+    recorded(plain, "zombie", "ask('one')\nask('two')\n")
+    program = write(
+        plain, "zombies", "import time\nask('one')\ntime.sleep(3)\ntry:\n    ask('two')\nexcept KeyError:\n    pass\n"
+    )
+    calls = plain.calls()
+    replayed = subprocess.Popen(
+        [str(COMMAND), "replay", "zombie", "--at", "2", "--", sys.executable, program],
+        cwd=plain.folder,
+        env={**os.environ, "OPENAI_BASE_URL": plain.endpoint.url, "NO_PROXY": "127.0.0.1"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    time.sleep(2)
+    os.kill(replayed.pid, signal.SIGKILL)
+    time.sleep(5)
+    assert plain.calls() == calls
+    replayed.wait()
