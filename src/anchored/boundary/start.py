@@ -22,6 +22,7 @@ from anchored.boundary.process import use_gate
 from anchored.boundary.recorder import Recorder
 from anchored.boundary.replayer import Replayer
 from anchored.canonical import JsonObject
+from anchored.errors import DamagedError
 from anchored.library import FileJournal, load, read_order
 from anchored.replay import plan_from
 
@@ -65,11 +66,17 @@ def _gate(order: JsonObject, journal: FileJournal) -> Gate:
         patterns = cast("list[list[str]]", order["declarations"])
         return Recorder(journal, time.time_ns, Declarations([(pattern, effect) for pattern, effect in patterns]))
     source = load(Path(str(order["source"])))
+    plan = plan_from(cast("JsonObject", order["plan"]))
+    if source.digest != plan.source:
+        raise DamagedError(
+            "The recording is not the one that this replay was planned for.",
+            expected=plan.source,
+            found=source.digest,
+            next_step="Replay again; somebody changes the store at the same time.",
+        )
     patience = cast("int", order["patience_ms"]) / 1000
     watcher = cast("int", order["watcher"])
-    return Replayer(
-        source, plan_from(cast("JsonObject", order["plan"])), journal, time.time_ns, patience=patience, watcher=watcher
-    )
+    return Replayer(source, plan, journal, time.time_ns, patience=patience, watcher=watcher)
 
 
 def _await_imports(gate: Gate) -> None:
