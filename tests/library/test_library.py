@@ -398,7 +398,7 @@ def test_a_damaged_run_is_listed_as_such_and_the_others_are_there(copied: Librar
 
 @pytest.mark.parametrize("name", ["²", "٣", "a b", "-", "1", "x1y", "1x", "".join(["9"] * 200)])
 def test_a_stray_file_is_listed_whatever_its_name(copied: Library, name: str) -> None:
-    """BUG (the first: `"²".isdigit()`, but it is no integer): what somebody else put there breaks no list."""
+    """What somebody else put there breaks no list, whatever Python takes for a digit in its name."""
     (copied.root / "runs" / f"{name}.sqlite").write_bytes(b"stray")
     listed = {item.name: item for item in copied.listed()}
     assert set(listed) == {"old", "mid", "new", name}
@@ -407,7 +407,7 @@ def test_a_stray_file_is_listed_whatever_its_name(copied: Library, name: str) ->
 
 @pytest.mark.parametrize("created", ["soon", "-1", "9" * 5000, str(2**70), 7, None])
 def test_a_run_whose_order_is_odd_breaks_no_list(copied: Library, created: Any) -> None:
-    """BUG, H-09: ValueError and OverflowError get out; it is to be listed, as a run or as a damaged one."""
+    """H-09: it is listed, as a run or as a damaged one."""
     try:
         copied.create("odd", opening(), {**order(), "created": created})
     except (DamagedError, StoreError, UsageError):
@@ -599,9 +599,9 @@ def test_a_well_made_file_is_read(tmp_path: Path) -> None:
     ids=str,
 )
 def test_contents_are_checked_behind_their_digests(tmp_path: Path, parts: dict[str, bytes]) -> None:
-    """BUG, H-09: what is hashed anew but is no message or request gets out as another error, or is read.
+    """H-09: what is hashed anew but is no message or request is damage, and no other error.
 
-    The command line then says 1, an unexpected error, where it should say 5, damaged data.
+    The command line says 5, damaged data, not 1, an unexpected error.
     """
     with pytest.raises(DamagedError):
         load(forged(tmp_path / "x.sqlite", **parts))

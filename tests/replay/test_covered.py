@@ -78,7 +78,7 @@ def recorded_so(library: Library, order: list[str]) -> Recording:
     ids=" ".join,
 )
 def test_what_a_served_tool_covers_is_copied_in_its_place_or_refused(tmp_path: Path, order: list[str]) -> None:
-    """BUG: the replayer copies what is covered at once, so StoreError reaches the program, and nothing is poisoned.
+    """What a served tool covers is copied in one piece, or the recording is refused before anything starts.
 
     Design, Order and Nesting: refused as order not reproducible, or poisoned; no error that a program could swallow.
     """
