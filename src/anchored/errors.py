@@ -9,6 +9,7 @@ AnchoredError
 │   ├── UnsupportedError  written by a newer version
 │   └── LimitExceeded     larger or deeper than a reader accepts
 ├── StoreError            the store could not be read or written
+│   └── RecordingLost     a program ran, and what was recorded of it cannot be read
 └── InstallError          the boundary cannot be put into this process
 
 Each says what was expected, what was found and what to do next, and keeps the three as attributes.
@@ -65,6 +66,10 @@ class LimitExceeded(DamagedError):
 
 class StoreError(AnchoredError):
     """The store could not be read or written."""
+
+
+class RecordingLost(StoreError):
+    """A program ran to its end, and what was recorded of it cannot be read."""
 
 
 class InstallError(AnchoredError):

@@ -87,6 +87,15 @@ print(ask("four"))
 """
 
 
+def test_a_store_that_is_removed_stops_no_program(plain: Stand) -> None:
+    """Law 6: the program ends as it would have; `record` says 125, since nothing of it is left."""
+    program = write(plain, "removes", "import shutil\nask('one')\nshutil.rmtree('gone')\nprint(ask('two'))\n")
+    done = plain.anchored("record", "--store", "gone", "--", sys.executable, program)
+    assert done.out == "about two\n"
+    assert done.status == 125, done.err
+    assert "its recording cannot be read" in done.err
+
+
 def test_a_signal_handler_that_raises_is_the_programs_own(plain: Stand) -> None:
     """Law 6: what the handler raises reaches the program; recording stops and says so, or is whole."""
     program = write(plain, "alarm", ALARM)

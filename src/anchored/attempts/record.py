@@ -12,6 +12,7 @@ from anchored.attempts.configuration import declared_configuration, learned_conf
 from anchored.attempts.launch import Launch, check_command, launch
 from anchored.attempts.watch import Ended, Timing, watch
 from anchored.canonical import JsonObject
+from anchored.errors import DamagedError, RecordingLost, StoreError
 from anchored.events import HttpResult, Outcome, model_output
 from anchored.library import Library, load
 from anchored.recording import FORMAT, Closing, Final, Opening, Recording, Stop, summarize
@@ -55,6 +56,7 @@ def record(
 
     Raises:
         UsageError: there is no such program, or a run of this name already.
+        RecordingLost: the program ran, and what was recorded of it cannot be read.
     """
     check_command(command, folder)
     project = read_project(folder)
@@ -89,7 +91,15 @@ def record(
         )
     )
     ended = watch(child, run_file, timing)
-    return Recorded(name=name, recording=close(library, name, ended), ended=ended)
+    try:
+        return Recorded(name=name, recording=close(library, name, ended), ended=ended)
+    except (StoreError, DamagedError) as error:
+        raise RecordingLost(
+            "The program ended, but its recording cannot be read.",
+            expected="the run file, as it was written",
+            found=error.found,
+            next_step="Keep the store where it is while a program runs, and record again.",
+        ) from error
 
 
 def close(library: Library, name: str, ended: Ended) -> Recording:

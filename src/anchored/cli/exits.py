@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from anchored.attempts import Verdict
-from anchored.errors import AnchoredError, DamagedError, RefusedError, UsageError
+from anchored.errors import AnchoredError, DamagedError, RecordingLost, RefusedError, UsageError
 
 DONE = 0
 UNEXPECTED = 1
@@ -19,6 +19,8 @@ _WORST_FIRST = (DAMAGED, REFUSED, DIVERGED, CRASHED, UNEXPECTED)
 
 def exit_code(error: AnchoredError) -> int:
     """The status for an error of ours."""
+    if isinstance(error, RecordingLost):
+        return NOT_RECORDED
     if isinstance(error, DamagedError):
         return DAMAGED
     if isinstance(error, RefusedError):
