@@ -176,6 +176,31 @@ ask(delegate("lamps"))
 """
 
 
+def test_a_task_that_outlives_its_tool_is_enclosed_by_nothing(plain: Stand) -> None:
+    """A parent is an event that is still open; the log loads, and replays exactly."""
+    events = recorded(plain, "outlives", OUTLIVES)
+    assert [(event["kind"], event["parent"]) for event in events] == [("execute_tool", None), ("chat", None)]
+    replayed_exactly(plain, "outlives", tools=0)
+
+
+OUTLIVES = """
+import contextvars
+
+kept = []
+
+
+@anchored.tool(effect="none")
+def starts(text):
+    kept.append(contextvars.copy_context())
+    return text
+
+
+starts("one")
+context = kept[0] if kept else contextvars.copy_context()
+context.run(ask, "two")
+"""
+
+
 def test_custom_and_nested_transports_are_recorded_once(plain: Stand) -> None:
     """Whatever transport a client uses is observed, at the outermost."""
     events = recorded(plain, "transports", TRANSPORTS)

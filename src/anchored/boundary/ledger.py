@@ -38,15 +38,21 @@ class Ledger:
         self._journal = journal
         self._clock = clock
         self._size = 0
+        self._open: set[int] = set()
         self.tracer = Tracer()
 
     def asked(self, crossing: Crossing) -> Asked:
-        """The crossing with its parent and edges as they are now."""
+        """The crossing with its parent and edges as they are now.
+
+        What encloses an event is an event that is still open: a task may outlive the tool that started it, and a signal
+        may leave a tool's frame without a trace.
+        """
+        parent = current_parent()
         return Asked(
             kind=crossing.kind,
             actor=crossing.actor,
             name=crossing.name,
-            parent=current_parent(),
+            parent=parent if parent in self._open else None,
             call_id=crossing.call_id,
             request=crossing.request,
             edges=self.tracer.edges(actor=crossing.actor, call_id=crossing.call_id, request=crossing.request),
@@ -70,6 +76,7 @@ class Ledger:
         if asked.request.raw:
             seen["raw"] = list(asked.request.raw)
         self._write(begin, seen, request=asked.request, blobs=asked.request.blobs, durable=durable)
+        self._open.add(begin.position)
         self.tracer.begun(begin, asked.request)
         return begin
 
@@ -101,6 +108,7 @@ class Ledger:
             observation = {**observation, "sent": sent.digest}
             blobs = (*blobs, *sent.blobs)
         self._write(end, observation, request=sent, blobs=blobs, durable=False)
+        self._open.discard(begin.position)
         self.tracer.ended(begin, end, result, text)
 
     def copy(self, record: Record, *, request: Request | None, blobs: tuple[Blob, ...]) -> None:
