@@ -172,7 +172,7 @@ def _thread(recording: Recording, position: int) -> object:
 
 def _check_covered(log: Log, size: int) -> None:
     """What a served tool covers is copied as one piece; entries of others in between could not keep their places."""
-    for tool, positions in _pieces(log).items():
+    for tool, positions in pieces(covered_positions(log, containers(log))).items():
         event = log.event_at(tool)
         end = event.end.position if event and event.end else len(log)
         if tool < size and positions != list(range(tool + 1, end)):
@@ -184,11 +184,12 @@ def _check_covered(log: Log, size: int) -> None:
             )
 
 
-def _pieces(log: Log) -> dict[int, list[int]]:
-    pieces: dict[int, list[int]] = {}
-    for position, tool in sorted(covered_positions(log, containers(log)).items()):
-        pieces.setdefault(tool, []).append(position)
-    return pieces
+def pieces(covered: dict[int, int]) -> dict[int, list[int]]:
+    """What `covered_positions` gives, the other way round: position of each tool's begin → what it covers, in order."""
+    found: dict[int, list[int]] = {}
+    for position, tool in sorted(covered.items()):
+        found.setdefault(tool, []).append(position)
+    return found
 
 
 def _likeness(begin: Begin) -> tuple[object, ...]:

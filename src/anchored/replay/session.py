@@ -12,7 +12,7 @@ from anchored.replay.asked import Asked
 from anchored.replay.differences import ABSENT
 from anchored.replay.divergence import Divergence, call_of, changed
 from anchored.replay.interventions import Intervention, Unchanged
-from anchored.replay.policy import containers, covered_positions
+from anchored.replay.policy import containers, covered_positions, pieces
 
 
 class Session:
@@ -34,6 +34,7 @@ class Session:
         self._size = len(self._log) if anchor is None else anchor
         self._containers = containers(self._log)
         self._covered = covered_positions(self._log, self._containers)
+        self._pieces = pieces(self._covered)
         self._done = bytearray(self._size)
         self._cursor = 0
         self._divergence: Divergence | None = None
@@ -67,7 +68,7 @@ class Session:
 
     def covered_by(self, position: int) -> list[int]:
         """Positions of the entries that the served tool at `position` covers, in order."""
-        return sorted(inner for inner, tool in self._covered.items() if tool == position)
+        return self._pieces.get(position, [])
 
     def ask(self, asked: Asked) -> Answer:
         """What to do about a crossing that the program is about to make."""
