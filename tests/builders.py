@@ -61,7 +61,7 @@ from anchored.recording import (
     anchor_on,
     summarize,
 )
-from anchored.replay import (
+from anchored.replaying import (
     Answer,
     Diverge,
     Divergence,

@@ -36,7 +36,7 @@ from anchored.events import HttpResult
 from anchored.library import leaves
 from anchored.receipts import PREDICATE_TYPE, Counts, build_receipt, verify_receipt
 from anchored.recording import Note, Recording, Replayed, event_id, prefix_digest
-from anchored.replay import Guide, ReplayPlan
+from anchored.replaying import Guide, ReplayPlan
 
 TOOL = Path(__file__).parents[2] / "tools" / "verify_receipt.py"
 ANCHOR = 18

@@ -19,7 +19,7 @@ from anchored.errors import UsageError
 from anchored.library import Library, load
 from anchored.receipts import build_receipt
 from anchored.recording import FORMAT, Opening, Recording, Replayed
-from anchored.replay import Intervention, ReplayPlan, check_replayable, resolve_anchor
+from anchored.replaying import Intervention, ReplayPlan, check_replayable, resolve_anchor
 
 
 @dataclass(frozen=True, kw_only=True)

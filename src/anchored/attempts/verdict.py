@@ -9,7 +9,7 @@ from anchored.attempts.watch import Ended
 from anchored.boundary.start import INSTALL_FAILED
 from anchored.canonical import JsonObject
 from anchored.recording import Recording
-from anchored.replay import Divergence, ReplayPlan, Session
+from anchored.replaying import Divergence, ReplayPlan, Session
 
 VerdictKind: TypeAlias = Literal["exact", "live", "diverged", "refused", "failed", "crashed"]
 """`exact`: replayed to the end as recorded. `live`: the prefix was exact and live execution followed to its end.

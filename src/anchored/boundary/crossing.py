@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 from anchored.canonical import JsonObject
 from anchored.events import Begin, Declared, Kind, Outcome, Request, Result
-from anchored.replay import Guide
+from anchored.replaying import Guide
 
 POISON_TEXT = "anchored ended this replay"
 """Constant, since a difference in the text would be read by the agents."""

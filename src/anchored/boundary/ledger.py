@@ -13,7 +13,7 @@ from anchored.events import Begin, Blob, Declared, End, Outcome, Request, Result
 from anchored.graph import Tracer
 from anchored.library import Journal
 from anchored.recording import Record
-from anchored.replay import Asked
+from anchored.replaying import Asked
 
 Clock = Callable[[], int]
 """Nanoseconds since the epoch; observation only."""

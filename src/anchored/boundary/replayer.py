@@ -17,7 +17,7 @@ from anchored.errors import StoreError
 from anchored.events import Begin, Blob, Declared, End, Outcome, Request, Result, result_blob
 from anchored.library import Journal
 from anchored.recording import Event, Recording
-from anchored.replay import (
+from anchored.replaying import (
     SAFE_EFFECTS,
     Asked,
     Diverge,

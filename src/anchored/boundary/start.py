@@ -24,7 +24,7 @@ from anchored.boundary.replayer import Replayer
 from anchored.canonical import JsonObject
 from anchored.errors import DamagedError
 from anchored.library import FileJournal, load, read_order
-from anchored.replay import plan_from
+from anchored.replaying import plan_from
 
 INSTALL_FAILED = 125
 """Exit status of a process into which the boundary could not be put."""

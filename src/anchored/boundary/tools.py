@@ -24,7 +24,7 @@ from anchored.events import (
     encode_value,
     tool_request,
 )
-from anchored.replay import SAFE_EFFECTS
+from anchored.replaying import SAFE_EFFECTS
 
 Judge: TypeAlias = Callable[[object], Outcome]
 """Says of a tool's value whether the tool did what was asked."""

@@ -34,7 +34,7 @@ from anchored.events import (
     model_name,
     served_headers,
 )
-from anchored.replay import Guide
+from anchored.replaying import Guide
 
 _READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol, httpx.ProxyError)

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from anchored.canonical import Json, JsonObject
 from anchored.errors import AnchoredError
-from anchored.replay import Absent, Divergence
+from anchored.replaying import Absent, Divergence
 
 _SHORT = 12
 _WINDOW = 48

@@ -14,7 +14,7 @@ from anchored.cli.app import Json, Store, app, library
 from anchored.cli.console import clip, difference_lines, out, print_json, visible
 from anchored.cli.reading import event_line, final_text
 from anchored.recording import Event, Recording
-from anchored.replay import Absent, Step, compare, parting
+from anchored.replaying import Absent, Step, compare, parting
 
 _MARKS = {"same": " ", "result": "~", "changed": "≠", "left": "-", "right": "+"}
 _STYLES = {"same": "dim", "result": "yellow", "changed": "yellow", "left": "red", "right": "green"}

@@ -34,7 +34,7 @@ from anchored.cli.verify import as_expected
 from anchored.errors import DamagedError, UsageError
 from anchored.library import Library
 from anchored.recording import Recording
-from anchored.replay import Guide, Intervention, Unchanged, resolve_anchor
+from anchored.replaying import Guide, Intervention, Unchanged, resolve_anchor
 
 _TAIL_LINES = 12
 

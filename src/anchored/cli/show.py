@@ -27,7 +27,7 @@ from anchored.errors import AnchorError
 from anchored.events import HttpResult, Raised, ToolValue, decode_value
 from anchored.graph import INFERENCE_RULES, inferred_edges
 from anchored.recording import Event, Recording, event_id
-from anchored.replay import Divergence
+from anchored.replaying import Divergence
 
 _LONGEST = 4000
 _LONGEST_SAYING = 100

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from anchored.recording import Recording
-from anchored.replay import containers
+from anchored.replaying import containers
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -9,7 +9,7 @@ from anchored.canonical import Digest, Json, JsonObject, canonical, jcs_digest
 from anchored.errors import RefusedError
 from anchored.receipts.counts import count
 from anchored.recording import Recording, anchor_on, prefix_digest
-from anchored.replay import ReplayPlan, plan_from
+from anchored.replaying import ReplayPlan, plan_from
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "urn:anchored:replay:v1"

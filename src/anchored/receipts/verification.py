@@ -11,7 +11,7 @@ from anchored.canonical import Digest, JsonObject, as_digest, jcs_digest, parse_
 from anchored.errors import DamagedError, RefusedError, UnsupportedError
 from anchored.receipts.statement import NOT_EVALUATED, PREDICATE_TYPE, STATEMENT_TYPE, build_receipt
 from anchored.recording import Recording, verify_consistency
-from anchored.replay import first_difference
+from anchored.replaying import first_difference
 
 SELF_CONSISTENT = "self-consistent"
 MATCHES_RECORDINGS = "matches the recordings"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from anchored.errors import AnchorError
 from anchored.events import End
 from anchored.recording import Anchor, Log, anchor_on
-from anchored.replay.interventions import Guide, Intervention
-from anchored.replay.policy import check_anchor
+from anchored.replaying.interventions import Guide, Intervention
+from anchored.replaying.policy import check_anchor
 
 
 def resolve_anchor(log: Log, run: str, position: int, intervention: Intervention) -> Anchor:

@@ -14,7 +14,7 @@ from anchored.canonical import canonical
 from anchored.errors import AnchorError, EffectRefused, RefusedError
 from anchored.events import Declared, Outcome, ToolValue, encode_value
 from anchored.recording import Note, Recording
-from anchored.replay import ABSENT, check_replayable, containers, covered_positions, first_difference
+from anchored.replaying import ABSENT, check_replayable, containers, covered_positions, first_difference
 
 TEAM = recorded(team())
 

@@ -34,7 +34,7 @@ from anchored.boundary.replayer import Replayer
 from anchored.errors import RefusedError
 from anchored.library import FileJournal, Library, load
 from anchored.recording import FORMAT, Opening, Recording, Replayed
-from anchored.replay import check_replayable
+from anchored.replaying import check_replayable
 
 TOOL = tool("a", "fetch", {}, effect="read")
 OTHER = http("GET", "/other")

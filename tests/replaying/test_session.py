@@ -41,7 +41,7 @@ from anchored.boundary.ledger import Ledger
 from anchored.canonical import canonical, digest, parse_own
 from anchored.events import HttpResult, Outcome, ToolValue, encode_value, entry_from_document
 from anchored.recording import Recording
-from anchored.replay import (
+from anchored.replaying import (
     ABSENT,
     Asked,
     Diverge,
@@ -54,7 +54,7 @@ from anchored.replay import (
     Session,
     Wait,
 )
-from anchored.replay.divergence import call_of
+from anchored.replaying.divergence import call_of
 
 TEAM = recorded(team())
 ASKED = asked_positions(TEAM)

@@ -191,7 +191,7 @@ def test_mutations_with_every_digest_recomputed(seed: int, figures: Any) -> None
     print(f"seed {seed}: {dict(counted)}")
     figures.add(
         "mutations of a recording, every digest recomputed, replayed",
-        "tests/replay/test_mutated_sources.py::test_mutations_with_every_digest_recomputed",
+        "tests/replaying/test_mutated_sources.py::test_mutations_with_every_digest_recomputed",
         mutations=counted.total(),
         refused_where_pinned=pinned,
         diverged_at_the_changed_request=counted["request: there"],

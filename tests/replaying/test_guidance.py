@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anchored.errors import DamagedError, RefusedError
-from anchored.replay import Guide, Unchanged, intervention_from
+from anchored.replaying import Guide, Unchanged, intervention_from
 
 CHAT = "/v1/chat/completions"
 GUIDE = Guide(text='Say "no" — ü 😀\n\\ {"messages": []}')

@@ -7,12 +7,12 @@ from dataclasses import replace
 from anchored.canonical import Digest
 from anchored.events import Begin, End, Outcome, request_view
 from anchored.recording import Event, Recording
-from anchored.replay.answers import Answer, Diverge, Enter, GoLive, Intervene, Serve, Wait
-from anchored.replay.asked import Asked
-from anchored.replay.differences import ABSENT
-from anchored.replay.divergence import Divergence, call_of, changed
-from anchored.replay.interventions import Intervention, Unchanged
-from anchored.replay.policy import containers, covered_positions, pieces
+from anchored.replaying.answers import Answer, Diverge, Enter, GoLive, Intervene, Serve, Wait
+from anchored.replaying.asked import Asked
+from anchored.replaying.differences import ABSENT
+from anchored.replaying.divergence import Divergence, call_of, changed
+from anchored.replaying.interventions import Intervention, Unchanged
+from anchored.replaying.policy import containers, covered_positions, pieces
 
 
 class Session:

@@ -10,7 +10,7 @@ import msgspec
 from anchored.canonical import Digest, JsonObject, as_digest, jcs_digest
 from anchored.errors import DamagedError
 from anchored.recording import Anchor
-from anchored.replay.interventions import Intervention, Unchanged, intervention_from
+from anchored.replaying.interventions import Intervention, Unchanged, intervention_from
 
 _UNCHANGED = Unchanged()
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from anchored.recording import Event
-from anchored.replay.divergence import Divergence
-from anchored.replay.interventions import Guide
+from anchored.replaying.divergence import Divergence
+from anchored.replaying.interventions import Guide
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,8 +7,8 @@ from typing import Literal, TypeAlias, cast
 
 from anchored.canonical import Json, JsonObject, storable
 from anchored.events import Begin, identity_text
-from anchored.replay.asked import Asked
-from anchored.replay.differences import ABSENT, Absent, Difference, first_difference
+from anchored.replaying.asked import Asked
+from anchored.replaying.differences import ABSENT, Absent, Difference, first_difference
 
 DivergenceKind: TypeAlias = Literal["changed", "extra", "missing", "result"]
 """A request that is another than the recorded one; one more than was recorded; one that never came; or a result that

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from anchored.canonical import JsonObject
 from anchored.events import Begin
 from anchored.recording import Event, Recording
-from anchored.replay.differences import Difference, first_difference
+from anchored.replaying.differences import Difference, first_difference
 
 StepKind: TypeAlias = Literal["same", "result", "changed", "left", "right"]
 """`same`: request and result are equal. `result`: the request is equal, what came of it is not. `changed`: the same

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from anchored.canonical import canonical, digest, jcs_digest, parse_own
 from anchored.errors import AnchorError, DamagedError
 from anchored.recording import Anchor, anchor_on
-from anchored.replay import Guide, ReplayPlan, Unchanged, plan_from, resolve_anchor
+from anchored.replaying import Guide, ReplayPlan, Unchanged, plan_from, resolve_anchor
 
 ANCHOR = Anchor(event=digest("event-id", b"1"), position=4, entry=digest("entry", b"1"), prefix=digest("prefix", b"1"))
 PLAN = ReplayPlan(
