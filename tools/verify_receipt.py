@@ -66,7 +66,7 @@ MEANING: dict[Level, str] = {
 }
 ABOUT = ("mode", "source", "replay", "anchor", "regenerated")
 # In no leaf file: whoever alters these and rehashes the receipt is found out at neither level.
-STATED = ("plan", "intervention", "effects", "normalisations", "unobserved", "counts")
+STATED = ("plan", "intervention", "changed", "effects", "normalisations", "unobserved", "counts")
 
 
 class Refused(Exception):
@@ -232,13 +232,16 @@ RECEIPT: Schema = {
         "plan": {"digest": HASH, "attempt": NUMBER},
         "intervention": {"kind": NAME, "digest": HASH},
         "configuration": {"source": HASH, "replay": HASH},
+        "changed": Array(NAME, most=NAMES_LIMIT, ordered=True),
         "admission": one_of("not-evaluated"),
         "external_state": one_of("not-evaluated"),
         "effects": {"allow": FLAG, "declarations": Nullable(HASH)},
         "normalisations": Array(NAME, most=NAMES_LIMIT, ordered=True),
         "unobserved": Array(NAME, most=NAMES_LIMIT, ordered=True),
         "recorder": one_of("in-process"),
-        "counts": dict.fromkeys(("served", "live", "carried", "covered", "containers", "substituted"), COUNT),
+        "counts": dict.fromkeys(
+            ("served", "live", "replaced", "carried", "covered", "containers", "substituted"), COUNT
+        ),
         "regenerated": one_of("none", "verbatim", "new"),
         "suffix": SUFFIX,
         "source_suffix": SUFFIX,

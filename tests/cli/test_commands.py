@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from anchored.cli.console import clip, visible
+from anchored.canonical import clip, visible
 
 COMMAND = Path(sys.executable).with_name("anchored")
 ROOT = Path(__file__).parents[2]

@@ -270,7 +270,7 @@ def test_what_means_no_run_is_told_what_would(shelf: Library, reference: str) ->
         shelf.name_of(reference)
     error = caught.value
     assert "No such run" in error.problem
-    assert "a name, a digest prefix of at least 4 digits, or `last`" in error.expected
+    assert "a name, a digest prefix of at least 4 digits, a trace id, or `last`" in error.expected
     assert "anchored list" in error.next_step
     assert "old" in error.found
 

@@ -66,6 +66,7 @@ def counts_of(replay: Recording, plan: ReplayPlan) -> Counts:
     return Counts(
         served=len(before) - covered - inside,
         live=len(replay.log.events) - len(before),
+        replaced=0,
         carried=0,
         covered=covered,
         containers=inside,
@@ -259,6 +260,7 @@ def test_what_was_declared_is_told() -> None:
     assert predicate["counts"] == asdict(counts_of(CASES["new"].replay, CASES["new"].plan))
     assert predicate["counts"] == {
         "served": 7,
+        "replaced": 0,
         "live": 14,
         "carried": 0,
         "covered": 1,
@@ -460,7 +462,17 @@ def test_no_altered_receipt_verifies(held: Case) -> None:
         assert not accepted(lambda data=data: verify_receipt(data))
 
 
-FREE = ("plan", "intervention", "effects", "normalisations", "unobserved", "counts", "configuration", "digest")
+FREE = (
+    "plan",
+    "intervention",
+    "changed",
+    "effects",
+    "normalisations",
+    "unobserved",
+    "counts",
+    "configuration",
+    "digest",
+)
 """What nothing else in a receipt speaks of: alone, these can be any of their kind."""
 
 
@@ -607,7 +619,11 @@ def test_an_anchor_that_was_moved_throughout_does_not_match() -> None:
         ("new", "effects", {"allow": False, "declarations": None}),
         ("new", "normalisations", []),
         ("new", "unobserved", []),
-        ("control", "counts", asdict(Counts(served=9, live=0, carried=0, covered=1, containers=1, substituted=0))),
+        (
+            "control",
+            "counts",
+            asdict(Counts(served=9, live=0, replaced=0, carried=0, covered=1, containers=1, substituted=0)),
+        ),
         ("control", "intervention", CASES["new"].statement["predicate"]["intervention"]),
     ],
     ids=lambda item: item if isinstance(item, str) else "",

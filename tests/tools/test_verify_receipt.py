@@ -161,10 +161,19 @@ class Builder:
             "admission": "not-evaluated",
             "external_state": "not-evaluated",
             "effects": {"allow": False, "declarations": self.random.choice([None, self.digest()])},
+            "changed": ["file team.py", "package openai"],
             "normalisations": ["uuid", "zeit-\u00fcber"],
             "unobserved": ["api.example.org"],
             "recorder": "in-process",
-            "counts": {"served": 3, "live": 2, "carried": 0, "covered": 1, "containers": 0, "substituted": 0},
+            "counts": {
+                "served": 3,
+                "live": 2,
+                "replaced": 0,
+                "carried": 0,
+                "covered": 1,
+                "containers": 0,
+                "substituted": 0,
+            },
             "regenerated": "none" if len(theirs) == size else "verbatim" if ours == theirs else "new",
             "suffix": suffix(theirs),
             "source_suffix": suffix(ours),
@@ -521,7 +530,9 @@ def test_fields_added_or_missing_at_any_level_are_refused_even_if_rehashed(name:
             others: list[Any] = [{}, [], None, "", 0]
             for other in others:
                 if other != value and (place, other) != (("predicate", "anchor"), None):
-                    hard = place[:2] not in {("predicate", n) for n in ("normalisations", "unobserved", "proofs")}
+                    hard = place[:2] not in {
+                        ("predicate", n) for n in ("changed", "normalisations", "unobserved", "proofs")
+                    }
                     error = refused(jcs(sealed(put(receipt, place, other)))) if hard or other != [] else None
                     assert error is None or error.step == 3
 
@@ -540,7 +551,7 @@ def test_items_added_to_any_array() -> None:
                 assert refused(jcs(sealed(put(receipt, at, other)))).step == 8
 
 
-@pytest.mark.parametrize("name", ["normalisations", "unobserved"])
+@pytest.mark.parametrize("name", ["changed", "normalisations", "unobserved"])
 def test_lists_of_names_are_bounded(name: str) -> None:
     at = ("predicate", name)
     """Sorted, each once, so that one replay has one receipt."""
@@ -592,10 +603,12 @@ FREE = {
     "intervention.digest",
     "effects.allow",
     "effects.declarations",
+    "changed.0",
+    "changed.1",
     "normalisations.0",
     "normalisations.1",
     "unobserved.0",
-    *(f"counts.{name}" for name in ("served", "live", "carried", "covered", "containers", "substituted")),
+    *(f"counts.{name}" for name in ("served", "live", "replaced", "carried", "covered", "containers", "substituted")),
 }
 TIED = {"source.recording", "configuration.source", "configuration.replay", "suffix.digest", "source_suffix.digest"}
 
@@ -1089,7 +1102,7 @@ def test_nothing_from_a_receipt_reaches_the_terminal_unescaped(files: list[Path]
     """Terminal sequences, line breaks, DEL, C1 controls, bidi and zero-width characters, in values and in keys."""
     nasty = "\x1b[2J\x1b]0;x\x07\r\n\x7f\x9b31m\u202e\u2066\u200b\u2028\ufeff\U000e0001\u00fc"
     receipt = GOOD["new"].receipt
-    for place in ("normalisations", "unobserved"):
+    for place in ("changed", "normalisations", "unobserved"):
         receipt = put(receipt, ("predicate", place), [nasty])
     receipt = put(receipt, ("predicate", "intervention", "kind"), nasty)
     bad = [put(receipt, ("predicate", "mode"), nasty), {**receipt, nasty[:10]: 1}, {**receipt, "predicateType": nasty}]

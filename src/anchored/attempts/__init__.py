@@ -1,26 +1,37 @@
 """The parent's side: start a program with the boundary in it, watch it, judge it by what is in the store."""
 
-from anchored.attempts.configuration import Project, read_project, recorded_environment
+from anchored.attempts.check import Checked, check_words, checked, run_check
+from anchored.attempts.configuration import Project, missing_keys, read_project, recorded_environment
+from anchored.attempts.intervene import check_intervention, choose_intervention
 from anchored.attempts.launch import Child, Launch, launch
 from anchored.attempts.record import Recorded, record
-from anchored.attempts.replay import Replay, ReplayRequest, replay
+from anchored.attempts.replay import NotReproduced, Replay, ReplayRequest, changed_words, replay
 from anchored.attempts.verdict import Verdict
 from anchored.attempts.watch import Ended, Timing, watch
 
 __all__ = [
+    "Checked",
     "Child",
     "Ended",
     "Launch",
+    "NotReproduced",
     "Project",
     "Recorded",
     "Replay",
     "ReplayRequest",
     "Timing",
     "Verdict",
+    "changed_words",
+    "check_intervention",
+    "check_words",
+    "checked",
+    "choose_intervention",
     "launch",
+    "missing_keys",
     "read_project",
     "record",
     "recorded_environment",
     "replay",
+    "run_check",
     "watch",
 ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import os
+import re
 import subprocess
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -12,7 +14,7 @@ from typing import Any, cast
 
 from anchored.boundary.effects import EFFECTS
 from anchored.boundary.replayer import plain_origin
-from anchored.canonical import Json, JsonObject
+from anchored.canonical import Json, JsonObject, digest
 from anchored.errors import UsageError
 from anchored.graph import EDGE_RULES
 from anchored.recording import Recording
@@ -22,6 +24,15 @@ _NOBODY: JsonObject = {}
 
 _KEPT = ("LANG", "LC_ALL", "TZ")
 """Environment variables that every recording keeps. Never PATH, LD_* or PYTHON* (but PYTHONHASHSEED, by itself)."""
+
+_ENDPOINTS = ("_BASE_URL", "_API_BASE", "_ENDPOINT")
+"""Endings of variables that say where a model is. Kept too, for the path in them; what is set at a replay wins."""
+
+_KEYS = ("_API_KEY", "_API_TOKEN")
+"""Endings of variables that hold a key. Only their names are kept."""
+
+_PLAIN_URL = re.compile(r"https?://[^@?#\s]+")
+_NO_KEY = "sk-anchored-replays-need-no-key"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,25 +73,64 @@ def read_project(folder: Path) -> Project:
         raise _bad_project(path, f"environment.keep = {environment!r}")
     names = tuple(cast("list[str]", environment))
     for name in names:
-        if name == "PATH" or name.startswith(("LD_", "PYTHON")):
+        if _is_never_kept(name):
             raise _bad_project(path, f"environment.keep names {name}")
     return Project(effects=tuple(effects.items()), environment=names)
 
 
+def _is_never_kept(name: str) -> bool:
+    return name == "PATH" or name.startswith(("LD_", "PYTHON"))
+
+
 def recorded_environment(environment: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
     """The environment variables that a recording keeps."""
-    return {name: environment[name] for name in sorted({*_KEPT, *names}) if name in environment}
+    endpoints = {name for name in environment if name.endswith(_ENDPOINTS) and _PLAIN_URL.fullmatch(environment[name])}
+    return {name: environment[name] for name in sorted({*_KEPT, *names, *endpoints}) if name in environment}
+
+
+def restored_environment(source: Recording, environment: Mapping[str, str], *, live: bool) -> dict[str, str]:
+    """What to set for a replay, besides what is set now.
+
+    Kept variables are restored; one that says where a model is only where none is set. A key that was set then and is
+    not now gets a stand-in if nothing can go live, since clients refuse to start without one.
+
+    Args:
+        source: the recording.
+        environment: what is set now.
+        live: whether something may go live.
+    """
+    configuration = source.opening.configuration
+    kept = cast("dict[str, str]", configuration["environment"])
+    restored = {
+        name: value
+        for name, value in kept.items()
+        if not (_is_never_kept(name) or (name.endswith(_ENDPOINTS) and environment.get(name)))
+    }
+    if not live:
+        restored.update(dict.fromkeys(missing_keys(source, environment), _NO_KEY))
+    return restored
+
+
+def missing_keys(source: Recording, environment: Mapping[str, str]) -> list[str]:
+    """Names of variables that held a key when the run was recorded and are not set now."""
+    return [name for name in cast("list[str]", source.opening.configuration["keys"]) if not environment.get(name)]
 
 
 def declared_configuration(
-    *, command: tuple[str, ...], folder: Path, environment: Mapping[str, str], project: Project, hash_seed: str
+    *,
+    command: tuple[str, ...] | None,
+    folder: Path,
+    environment: Mapping[str, str],
+    project: Project,
+    hash_seed: str | None,
 ) -> JsonObject:
     """What is known of the configuration before the program starts."""
     return {
-        "command": list(command),
+        "command": None if command is None else list(command),
         "environment": dict(recorded_environment(environment, project.environment)),
+        "keys": list[Json](sorted(name for name in environment if name.endswith(_KEYS) and environment[name])),
         "folder": str(folder),
-        "git_head": _git_head(folder),
+        "git_head": git_head(folder),
         "hash_seed": hash_seed,
         "edge_rules": EDGE_RULES,
         "effects": [[pattern, effect] for pattern, effect in project.effects],
@@ -106,13 +156,20 @@ def learned_configuration(recording: Recording) -> JsonObject:
     return {
         **cast("JsonObject", recording.opening.configuration),
         "python": hello.get("python"),
-        "packages": hello.get("packages", {}),
+        "files": dict(recording.program.files),
+        "packages": dict(recording.program.packages),
+        "stdin": digest("stdin", given) if (given := standard_input(recording)) else None,
         "adapters": cast("JsonObject", adapters),
         "caches_off": list[Json](caches),
         "origins": list[Json](sorted(origins)),
         "models": list[Json](sorted(models)),
         "sampling": list[Json](sorted(sampling)),
     }
+
+
+def standard_input(recording: Recording) -> bytes:
+    """What the program read on its standard input, as far as it was seen."""
+    return b"".join(base64.b64decode(str(note["data"])) for note in recording.notes_of("stdin"))
 
 
 def _owner(recording: Recording) -> object:
@@ -126,7 +183,8 @@ def _sampling(body: object) -> str:
     return ", ".join(f"{name}={settings[name]}" for name in names if name in settings) or "defaults"
 
 
-def _git_head(folder: Path) -> str | None:
+def git_head(folder: Path) -> str | None:
+    """The commit that is checked out there; None where there is none."""
     try:
         done = subprocess.run(
             ["git", "rev-parse", "HEAD"],

@@ -7,13 +7,16 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from anchored.boundary.guard import ATTEMPT_VARIABLE
-from anchored.errors import UsageError
+from anchored.boundary.guard import ATTEMPT_VARIABLE, ignored_by
+from anchored.boundary.proxies import dead_proxies
+from anchored.errors import RefusedError, UsageError
 
 _SITE = Path(__file__).resolve().parent.parent / "boundary" / "site"
 
@@ -26,19 +29,21 @@ class Launch:
         command: the program and its arguments.
         folder: where it runs.
         run_file: the file of the attempt.
-        hash_seed: PYTHONHASHSEED.
+        hash_seed: PYTHONHASHSEED; None leaves it as it is here.
         environment: variables to set besides those of this process.
         output: where its output goes; None leaves it on this terminal.
-        own_group: it gets a session of its own and no standard input, so that all of it can be ended.
+        stdin: what it reads on its standard input, where it gets a session of its own; None for nothing.
+        own_group: it gets a session of its own, so that all of it can be ended.
         quiet: its standard output goes to standard error, so that ours is free.
     """
 
     command: tuple[str, ...]
     folder: Path
     run_file: Path
-    hash_seed: str
+    hash_seed: str | None
     environment: Mapping[str, str]
     output: Path | None
+    stdin: bytes | None = None
     own_group: bool = False
     quiet: bool = False
 
@@ -78,6 +83,22 @@ def check_command(command: tuple[str, ...], folder: Path) -> None:
         raise _cannot_start(command, "no such program, or it cannot be executed")
 
 
+def check_boundary(command: tuple[str, ...]) -> None:
+    """Whether the boundary can get into a program that is to be replayed.
+
+    Raises:
+        RefusedError: its own command line shuts the boundary out, so it would go live.
+    """
+    option = ignored_by(command)
+    if option is not None:
+        raise RefusedError(
+            "This program would run without the boundary.",
+            expected="Python without -I, -E and -S",
+            found=f"{option} in {' '.join(command)}",
+            next_step="Leave the option out, after `--`.",
+        )
+
+
 def _cannot_start(command: tuple[str, ...], found: str) -> UsageError:
     return UsageError(
         "The program cannot be started.",
@@ -97,25 +118,29 @@ def launch(order: Launch) -> Child:
     environment[ATTEMPT_VARIABLE] = str(order.run_file)
     environment["ANCHORED_MODE"] = "replay" if order.own_group else "record"
     environment["ANCHORED_PARENT"] = str(os.getpid())
-    environment["PYTHONHASHSEED"] = order.hash_seed
+    if order.hash_seed is not None:
+        environment["PYTHONHASHSEED"] = order.hash_seed
+    if order.own_group:
+        environment.update(dead_proxies(environment))
     earlier = os.environ.get("PYTHONPATH")
     environment["PYTHONPATH"] = f"{_SITE}{os.pathsep}{earlier}" if earlier else str(_SITE)
-    output: IO[bytes] | None = None
-    try:
-        if order.output is not None:
-            output = order.output.open("wb")
-        process = subprocess.Popen(
-            order.command,
-            cwd=order.folder,
-            env=environment,
-            stdout=output if output is not None else (sys.stderr if order.quiet else None),
-            stderr=None if output is None else subprocess.STDOUT,
-            stdin=subprocess.DEVNULL if order.own_group else None,
-            start_new_session=order.own_group,
-        )
-    except OSError as error:
-        raise _cannot_start(order.command, str(error.strerror)) from error
-    finally:
-        if output is not None:
-            output.close()
+    with ExitStack() as files:
+        given: IO[bytes] | int | None = subprocess.DEVNULL if order.own_group else None
+        if order.own_group and order.stdin is not None:
+            given = files.enter_context(tempfile.TemporaryFile())
+            given.write(order.stdin)
+            given.seek(0)
+        try:
+            output = None if order.output is None else files.enter_context(order.output.open("wb"))
+            process = subprocess.Popen(
+                order.command,
+                cwd=order.folder,
+                env=environment,
+                stdout=output if output is not None else (sys.stderr if order.quiet else None),
+                stderr=None if output is None else subprocess.STDOUT,
+                stdin=given,
+                start_new_session=order.own_group,
+            )
+        except OSError as error:
+            raise _cannot_start(order.command, str(error.strerror)) from error
     return Child(process=process, own_group=order.own_group)

@@ -8,9 +8,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from anchored.attempts.check import run_check
 from anchored.attempts.configuration import declared_configuration, learned_configuration, read_project
 from anchored.attempts.launch import Launch, check_command, launch
 from anchored.attempts.watch import Ended, Timing, watch
+from anchored.boundary.trace import given_trace
 from anchored.canonical import JsonObject
 from anchored.errors import DamagedError, RecordingLost, StoreError
 from anchored.events import HttpResult, Outcome, model_output
@@ -41,6 +43,7 @@ def record(
     name: str | None,
     folder: Path,
     timing: Timing,
+    check: tuple[str, ...] | None = None,
     quiet: bool = False,
 ) -> Recorded:
     """Runs a program for real and records it.
@@ -52,6 +55,7 @@ def record(
         name: the run's name; made from the program's if None.
         folder: where the program runs.
         timing: when the watchdog ends it.
+        check: a command that reads the answer and judges it.
         quiet: the program's standard output goes to standard error.
 
     Raises:
@@ -71,6 +75,7 @@ def record(
     )
     order: JsonObject = {
         "mode": "record",
+        "folder": str(folder),
         "declarations": [[pattern, effect] for pattern, effect in project.effects],
         "created": str(time.time_ns()),
     }
@@ -79,6 +84,9 @@ def record(
     else:
         library.create(name, opening, order)
     run_file = library.path(name)
+    trace = given_trace(os.environ)
+    if trace is not None:
+        library.note(name, "trace", trace)
     child = launch(
         Launch(
             command=command,
@@ -92,7 +100,7 @@ def record(
     )
     ended = watch(child, run_file, timing)
     try:
-        return Recorded(name=name, recording=close(library, name, ended), ended=ended)
+        return Recorded(name=name, recording=close(library, name, ended, check=check), ended=ended)
     except (StoreError, DamagedError) as error:
         raise RecordingLost(
             "The program ended, but its recording cannot be read.",
@@ -102,11 +110,11 @@ def record(
         ) from error
 
 
-def close(library: Library, name: str, ended: Ended) -> Recording:
-    """Closes a run by what is in the store, and reads it back."""
+def close(library: Library, name: str, ended: Ended, *, check: tuple[str, ...] | None) -> Recording:
+    """Closes a run by what is in the store, with what its check says of it, and reads it back."""
     recording = load(library.path(name))
     configuration = learned_configuration(recording)
-    stop = _stop(recording, ended)
+    stop = stop_of(recording, ended)
     final = final_answer(recording)
     summary = summarize(
         log=recording.log,
@@ -116,6 +124,10 @@ def close(library: Library, name: str, ended: Ended) -> Recording:
         stop=stop,
         final=final,
     )
+    if check is not None:
+        folder = Path(str(configuration["folder"]))
+        said = run_check(check, answer=final.text if final else None, stop=stop, folder=folder)
+        library.note(name, "check", said.document())
     library.finish(
         name,
         Closing(
@@ -146,7 +158,8 @@ def final_answer(recording: Recording) -> Final | None:
     return None
 
 
-def _stop(recording: Recording, ended: Ended) -> Stop:
+def stop_of(recording: Recording, ended: Ended) -> Stop:
+    """Why a run stopped, by how its program ended and by the framework's own words."""
     details = recording.notes_of("stop_detail")
     detail = str(details[-1].get("text")) if details else ""
     if ended.by == "timeout":

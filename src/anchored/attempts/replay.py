@@ -4,22 +4,35 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from anchored.attempts.configuration import Project, recorded_environment
-from anchored.attempts.launch import Launch, check_command, launch
+from anchored.attempts.check import Checked, checked
+from anchored.attempts.configuration import Project, git_head, restored_environment, standard_input
+from anchored.attempts.launch import Launch, check_boundary, check_command, launch
 from anchored.attempts.record import close
 from anchored.attempts.verdict import Verdict, judge
 from anchored.attempts.watch import Timing, watch
-from anchored.canonical import JsonObject
-from anchored.errors import UsageError
+from anchored.canonical import JsonObject, visible
+from anchored.errors import RefusedError, UsageError
 from anchored.library import Library, load
 from anchored.receipts import build_receipt
 from anchored.recording import FORMAT, Opening, Recording, Replayed
-from anchored.replaying import Intervention, ReplayPlan, check_replayable, resolve_anchor
+from anchored.replaying import (
+    Changed,
+    Intervention,
+    ReplayPlan,
+    changed_since,
+    check_replayable,
+    divergence_lines,
+    resolve_anchor,
+    where,
+)
+
+_SHORT = 12
+_MOST_SHOWN = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +48,8 @@ class ReplayRequest:
         unobserved: hosts that may be reached outside the boundary.
         origins: recorded origin → origin to use instead.
         patience: seconds that a request may wait for its turn.
+        check: a command that reads the answer and judges it; the recording's own if None.
+        folder: where the program runs; where it was recorded if None.
         show_output: leave the program's output on this terminal.
     """
 
@@ -46,6 +61,8 @@ class ReplayRequest:
     unobserved: tuple[str, ...] = ()
     origins: tuple[tuple[str, str], ...] = ()
     patience: float = 5.0
+    check: tuple[str, ...] | None = None
+    folder: Path | None = None
     show_output: bool = False
 
 
@@ -62,7 +79,10 @@ class Replay:
         receipt: the receipt; None where the prefix was not exact.
         interrupted: the signal that ended it early, if one did.
         seconds: how long it took.
+        seconds_to_end: from a divergence or refusal to the end of the program; None where there was none.
         output: where the program's output was kept, unless it was shown.
+        changed: what was no longer as it was when the source was recorded.
+        check: what the check said of it; None without a check, and where the prefix was not exact.
     """
 
     name: str
@@ -73,7 +93,57 @@ class Replay:
     receipt: bytes | None
     interrupted: int | None
     seconds: float
+    seconds_to_end: float | None
     output: Path | None
+    changed: tuple[Changed, ...]
+    check: Checked | None
+
+    @property
+    def answer(self) -> str | None:
+        """The final answer; None if there is none."""
+        closing = self.recording.closing
+        return closing.final.text if closing and closing.final else None
+
+    def require_exact(self) -> None:
+        """Raises unless the prefix was exact and the program went on to its end; without an anchor, the whole run.
+
+        Raises:
+            NotReproduced: with the difference in words.
+        """
+        if not self.verdict.holds:
+            raise NotReproduced("\n".join(self.words()))
+
+    def words(self) -> list[str]:
+        """What became of it, in lines."""
+        verdict = self.verdict
+        divergence = verdict.divergence
+        if divergence is not None and divergence.kind != "missing":
+            said = where(divergence)
+        else:
+            said = ("" if verdict.holds else f"{verdict.kind}: ") + visible(verdict.reason)
+        lines = [f"{self.name}: {said} ({self.seconds:.1f} s)"]
+        if divergence is not None:
+            lines += divergence_lines(divergence)
+        if self.changed:
+            lines.append(f"  changed since the recording: {changed_words(self.changed)}")
+        return lines
+
+
+class NotReproduced(AssertionError):
+    """A replay was not what was recorded; the message says where and how it parted."""
+
+
+def changed_words(changed: Sequence[Changed]) -> str:
+    """What changed since the recording: files by name, packages and Python by version."""
+    shown: list[str] = []
+    for part in changed:
+        what = part.what.removeprefix("file ").removeprefix("package ")
+        if part.what.startswith("file "):
+            shown.append(what if part.now != "none" else f"{what} (gone)")
+        else:
+            shown.append(f"{what} {part.recorded[:_SHORT]} → {part.now[:_SHORT]}")
+    more = len(shown) - _MOST_SHOWN
+    return visible(", ".join(shown[:_MOST_SHOWN]) + (f" and {more} more" if more > 0 else ""))
 
 
 def make_plan(source: Recording, request: ReplayRequest, project: Project) -> ReplayPlan:
@@ -125,8 +195,8 @@ def replay(
     plan = make_plan(source, request, project)
     attempt = library.next_attempt(plan.digest)
     configuration = source.opening.configuration
-    command = request.command or tuple(cast("list[str]", configuration["command"]))
-    folder = Path(str(configuration["folder"]))
+    command = request.command or _recorded_command(source)
+    folder = request.folder or Path(str(configuration["folder"]))
     if not folder.is_dir():
         raise UsageError(
             "The folder of the recording is gone.",
@@ -135,11 +205,13 @@ def replay(
             next_step="Put it back, or record again where the program is now.",
         )
     check_command(command, folder)
-    environment = cast("dict[str, str]", configuration["environment"])
+    check_boundary(command)
+    stdin = _stdin(source)
     declared: JsonObject = {
         **cast("JsonObject", configuration),
         "command": list(command),
-        "environment": dict(recorded_environment(environment, environment)),
+        "folder": str(folder),
+        "git_head": git_head(folder),
         "effects": [[pattern, effect] for pattern, effect in project.effects],
     }
     opening = Opening(
@@ -152,6 +224,7 @@ def replay(
     )
     order: JsonObject = {
         "mode": "replay",
+        "folder": str(folder),
         "source": str(library.path(request.name)),
         "plan": plan.document(),
         "plan_digest": plan.digest,
@@ -168,16 +241,18 @@ def replay(
             command=command,
             folder=folder,
             run_file=run_file,
-            hash_seed=str(configuration["hash_seed"]),
-            environment=environment,
+            hash_seed=cast("str | None", configuration["hash_seed"]),
+            environment=restored_environment(source, os.environ, live=plan.anchor is not None),
             output=output,
+            stdin=stdin,
             own_group=True,
         )
     )
     ended = watch(child, run_file, timing, progress=progress)
     verdict = judge(source, load(run_file), plan, ended)
     library.note(name, "verdict", verdict.document())
-    recording = close(library, name, ended)
+    check = (request.check or _recorded_check(source)) if verdict.holds else None
+    recording = close(library, name, ended, check=check)
     receipt = None
     if verdict.prefix_exact and verdict.kind in ("exact", "live", "crashed"):
         receipt = build_receipt(source, recording)
@@ -190,5 +265,41 @@ def replay(
         receipt=receipt,
         interrupted=ended.signal,
         seconds=time.monotonic() - started,
+        seconds_to_end=ended.after_poison,
         output=output,
+        changed=tuple(changed_since(source, recording)),
+        check=checked(recording),
     )
+
+
+def _recorded_command(source: Recording) -> tuple[str, ...]:
+    command = cast("list[str] | None", source.opening.configuration["command"])
+    if command is None:
+        raise UsageError(
+            "This run was recorded inside a program, and no command is known that makes it again.",
+            expected='a command after `--`, or program="module:function"',
+            found="none",
+            next_step="anchored replay RUN -- python -m anchored.boundary.program module:function",
+        )
+    return tuple(command)
+
+
+def _recorded_check(source: Recording) -> tuple[str, ...] | None:
+    said = checked(source)
+    return said.command if said else None
+
+
+def _stdin(source: Recording) -> bytes | None:
+    """What the recorded program read on its standard input; None if it read nothing.
+
+    Raises:
+        RefusedError: it read more than is kept.
+    """
+    for note in source.notes_of("stdin_lost"):
+        raise RefusedError(
+            "The program's standard input cannot be given again.",
+            expected=f"at most {note.get('most')} bytes",
+            found="more",
+            next_step="Let the program read a file instead, and record again.",
+        )
+    return standard_input(source) or None

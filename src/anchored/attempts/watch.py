@@ -43,12 +43,14 @@ class Ended:
         by: what ended it: `itself`, the `watchdog` after a poison, the `timeout`, a missing `handshake`, or a
             `signal` to its parent.
         signal: that signal's number.
+        after_poison: seconds from the poison to the end; None where there was none.
     """
 
     status: int
     hello: bool
     by: str
     signal: int | None = None
+    after_poison: float | None = None
 
 
 def watch(child: Child, run_file: Path, timing: Timing, *, progress: Callable[[int], None] | None = None) -> Ended:
@@ -75,12 +77,13 @@ def watch(child: Child, run_file: Path, timing: Timing, *, progress: Callable[[i
                 notes = _notes(file, required=child.own_group)
                 hello = hello or "hello" in notes
                 if status is not None:
-                    return Ended(status=status, hello=hello, by="itself")
+                    return Ended(status=status, hello=hello, by="itself", after_poison=_since(notes))
                 while received:
                     number = received.pop()
                     if child.own_group:
                         child.end()
-                        return Ended(status=child.process.returncode, hello=hello, by="signal", signal=number)
+                        status = child.process.returncode
+                        return Ended(status=status, hello=hello, by="signal", signal=number, after_poison=_since(notes))
                     if number != signal.SIGINT:
                         child.process.send_signal(number)
                 now = time.monotonic()
@@ -90,7 +93,8 @@ def watch(child: Child, run_file: Path, timing: Timing, *, progress: Callable[[i
                 reason = _overdue(timing, now - started, poisoned, hello=hello)
                 if reason is not None:
                     child.end()
-                    return Ended(status=child.process.returncode, hello=hello, by=reason)
+                    status = child.process.returncode
+                    return Ended(status=status, hello=hello, by=reason, after_poison=_since(notes))
                 if progress is not None and (current := file.size()) != size:
                     size = current
                     progress(size)
@@ -113,6 +117,12 @@ def _notes(file: RunFile, *, required: bool) -> dict[str, dict[str, object]]:
         if required:
             raise
     return found
+
+
+def _since(notes: dict[str, dict[str, object]]) -> float | None:
+    """Seconds since the poison; None where there is none."""
+    said = notes.get("poison", {}).get("time")
+    return max(0.0, time.time() - int(said) / 1e9) if isinstance(said, str) else None
 
 
 @contextmanager

@@ -6,8 +6,9 @@ An audit hook cannot be removed and does not see native code (uvloop, curl) or o
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import cast
@@ -69,6 +70,37 @@ _SPAWNING = {"subprocess.Popen": 3, "os.exec": 2, "os.posix_spawn": 2}
 """Audit events that start a program, and which argument is its environment (None: this process's own)."""
 
 
+_INTERPRETER = re.compile(r"python[0-9.]*t?d?(\.exe)?|pypy[0-9.]*")
+_OPTIONS_WITH_VALUE = frozenset({"-X", "-W", "--check-hash-based-pycs"})
+
+
+def ignored_by(command: Sequence[str]) -> str | None:
+    """The option by which a Python command line shuts the boundary out (-I, -E or -S); None if none does.
+
+    -I and -E ignore PYTHONPATH, by which the boundary comes; -S runs no `sitecustomize`.
+    """
+    if not command or not _INTERPRETER.fullmatch(os.path.basename(command[0])):
+        return None
+    skip = False
+    for word in command[1:]:
+        if skip:
+            skip = False
+        elif not word.startswith("-") or word in ("-", "--"):
+            return None
+        elif word.startswith("--"):
+            skip = word in _OPTIONS_WITH_VALUE
+        else:
+            for place, letter in enumerate(word[1:], 1):
+                if letter in "IES":
+                    return f"-{letter}"
+                if letter in "cm":
+                    return None
+                if letter in "XW":
+                    skip = place == len(word) - 1
+                    break
+    return None
+
+
 def _check_child(event: str, arguments: tuple[object, ...]) -> None:
     environment = arguments[_SPAWNING[event]]
     held = cast("Mapping[object, object]", os.environ if environment is None else environment)
@@ -77,8 +109,15 @@ def _check_child(event: str, arguments: tuple[object, ...]) -> None:
     except TypeError:
         kept = False
     gate = current_gate()
-    if gate is not None and not kept:
+    if gate is not None and (not kept or ignored_by(_words(arguments[1])) is not None):
         gate.spawning(_text(arguments[0]))
+
+
+def _words(arguments: object) -> list[str]:
+    """A child's command line; empty where it is no list."""
+    if isinstance(arguments, list | tuple):
+        return [_text(word) for word in cast("Sequence[object]", arguments)]
+    return []
 
 
 def _is_name(host: object) -> bool:

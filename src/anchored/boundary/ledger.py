@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 from anchored.boundary.actors import current_parent
 from anchored.boundary.crossing import Crossing
-from anchored.canonical import JsonObject
+from anchored.boundary.trace import active_trace
+from anchored.canonical import Json, JsonObject
 from anchored.events import Begin, Blob, Declared, End, Outcome, Request, Result, result_blob
 from anchored.graph import Tracer
 from anchored.library import Journal
@@ -39,6 +40,7 @@ class Ledger:
         self._clock = clock
         self._size = 0
         self._open: set[int] = set()
+        self._trace: Json = None
         self.tracer = Tracer()
 
     def asked(self, crossing: Crossing) -> Asked:
@@ -73,6 +75,12 @@ class Ledger:
             declared=declared,
         )
         seen: JsonObject = {"origin": asked.origin, **observation}
+        trace = active_trace()
+        if trace is not None:
+            seen["trace"] = trace
+            if trace["trace_id"] != self._trace:
+                self._trace = trace["trace_id"]
+                self._journal.note("trace", trace)
         if asked.request.raw:
             seen["raw"] = list(asked.request.raw)
         self._write(begin, seen, request=asked.request, blobs=asked.request.blobs, durable=durable)

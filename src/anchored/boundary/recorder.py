@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from anchored.boundary.crossing import Crossing, Passage, Poisoned
@@ -23,11 +23,20 @@ class Recorder:
         journal: where to write.
         clock: nanoseconds since the epoch.
         declarations: the project's word on tools' effects.
+        look: tells what the program is made of; asked at its first crossing and at its end, if given.
     """
 
-    def __init__(self, journal: Journal, clock: Clock, declarations: Declarations) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        clock: Clock,
+        declarations: Declarations,
+        *,
+        look: Callable[[], JsonObject] | None = None,
+    ) -> None:
         self._journal = journal
         self._declarations = declarations
+        self._look = look
         self._ledger = Ledger(journal, clock)
         self._lock = threading.RLock()
         self._owner: int | None = None
@@ -94,6 +103,8 @@ class Recorder:
         """The process ends: what could not be said until now is tried once more."""
         with self._lock:
             self._tell()
+            if self._owner == os.getpid():
+                self._note_program()
 
     def forked(self) -> None:
         self._lock = threading.RLock()
@@ -103,11 +114,21 @@ class Recorder:
         process = os.getpid()
         if self._owner is None and self._journal.claim(process):
             self._owner = process
+            self._note_program()
         if self._owner == process:
             return True
         foreign: JsonObject = {"kind": crossing.kind, "name": crossing.name, "process": process}
         self.note("foreign", foreign)
         return False
+
+    def _note_program(self) -> None:
+        if self._look is None:
+            return
+        try:
+            seen = self._look()
+        except Exception:  # modules are the program's own, and may do anything when looked at
+            return
+        self.note("loaded", seen)
 
     def _note_new(self, kind: str, document: JsonObject, key: str) -> None:
         with self._lock:

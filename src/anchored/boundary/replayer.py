@@ -25,6 +25,7 @@ from anchored.replaying import (
     Enter,
     GoLive,
     Intervene,
+    Replace,
     ReplayPlan,
     Serve,
     Session,
@@ -52,6 +53,7 @@ class Replayer:
         self._source = source
         self._plan = plan
         self._journal = journal
+        self._clock = clock
         self._ledger = Ledger(journal, clock)
         self._session = Session(
             source, anchor=plan.anchor.position if plan.anchor else None, intervention=plan.intervention
@@ -77,6 +79,10 @@ class Replayer:
                 declared = answer.event.begin.declared
                 begin = self._write_begin(asked, crossing, declared=declared, durable=crossing.may_write)
                 return Passage(action="enter", begin=begin)
+            if isinstance(answer, Replace):
+                begin = self._write_begin(asked, crossing, declared=crossing.declared, durable=False, replaced=True)
+                self._session.sent(begin.position)
+                return Passage(action="serve", begin=begin, result=answer.result)
             self._check_live(crossing)
             begin = self._write_begin(asked, crossing, declared=crossing.declared, durable=crossing.may_write)
             if isinstance(answer, Intervene):
@@ -159,6 +165,7 @@ class Replayer:
                 "cause": cause,
                 "message": message,
                 "live": self._session.live,
+                "time": str(self._clock()),
                 **(details or {}),
             }
             try:
@@ -189,7 +196,7 @@ class Replayer:
                 "guard", f"{crossing.kind} {crossing.name} from another process than the one that replays"
             )
 
-    def _answer(self, crossing: Crossing) -> tuple[Asked, Serve | Enter | Intervene | GoLive]:
+    def _answer(self, crossing: Crossing) -> tuple[Asked, Serve | Enter | Intervene | Replace | GoLive]:
         """Asks the session until it is this request's turn."""
         deadline = time.monotonic() + self._patience
         while True:
@@ -231,9 +238,12 @@ class Replayer:
             raise self.poison("recorder", str(error)) from error
         return Passage(action="serve", begin=begin, result=result, outcome=event.end.outcome)
 
-    def _write_begin(self, asked: Asked, crossing: Crossing, *, declared: Declared, durable: bool) -> Begin:
+    def _write_begin(
+        self, asked: Asked, crossing: Crossing, *, declared: Declared, durable: bool, replaced: bool = False
+    ) -> Begin:
+        observation: JsonObject = {**crossing.observation, "replaced": True} if replaced else crossing.observation
         try:
-            begin = self._ledger.begin(asked, declared=declared, observation=crossing.observation, durable=durable)
+            begin = self._ledger.begin(asked, declared=declared, observation=observation, durable=durable)
         except StoreError as error:
             raise self.poison("recorder", str(error)) from error
         self._turn.notify_all()

@@ -6,9 +6,9 @@ import atexit
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from importlib import import_module
-from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import cast
@@ -18,9 +18,12 @@ import wrapt
 from anchored.boundary.crossing import Gate
 from anchored.boundary.effects import Declarations
 from anchored.boundary.guard import install_guard
+from anchored.boundary.loaded import as_now, loaded
 from anchored.boundary.process import use_gate
+from anchored.boundary.proxies import restore_proxies
 from anchored.boundary.recorder import Recorder
 from anchored.boundary.replayer import Replayer
+from anchored.boundary.stdin import watch_stdin
 from anchored.canonical import JsonObject
 from anchored.errors import DamagedError
 from anchored.library import FileJournal, load, read_order
@@ -33,14 +36,15 @@ ADAPTERS = "anchored.adapters"
 """Entry point group: an entry's name is the module whose import it waits for, its object takes that module."""
 
 _TRANSPORTS = {"httpx": "anchored.boundary.transport_httpx"}
-_VERSIONED = ("httpx", "openai", "anthropic")
 
 
 def start(path: Path) -> None:
     """Puts the boundary into this process for the attempt whose run file is `path`.
 
-    1. Read the order.  2. Make the gate.  3. Wait for transports and frameworks.  4. Watch connections.  5. Say hello.
+    1. Read the order.  2. Make the gate.  3. Wait for transports and frameworks.  4. Watch connections and standard
+    input.  5. Say hello.
     """
+    restore_proxies()
     order = read_order(path)  # 1
     journal = FileJournal(path)
     gate = _gate(order, journal)  # 2
@@ -49,23 +53,27 @@ def start(path: Path) -> None:
     atexit.register(gate.close)
     _await_imports(gate)  # 3
     install_guard()  # 4
+    watch_stdin(gate)
     journal.note(  # 5
         "hello",
         {
             "process": os.getpid(),
             "parent": os.getppid(),
             "python": ".".join(str(part) for part in sys.version_info[:3]),
-            "packages": _versions(_VERSIONED),
             "time": str(time.time_ns()),
         },
     )
 
 
 def _gate(order: JsonObject, journal: FileJournal) -> Gate:
+    folder = Path(str(order["folder"]))
     if order["mode"] == "record":
         patterns = cast("list[list[str]]", order["declarations"])
-        return Recorder(journal, time.time_ns, Declarations([(pattern, effect) for pattern, effect in patterns]))
+        declarations = Declarations([(pattern, effect) for pattern, effect in patterns])
+        started = Path.cwd()
+        return Recorder(journal, time.time_ns, declarations, look=lambda: loaded(folder, started))
     source = load(Path(str(order["source"])))
+    journal.note("loaded", as_now(folder, source.program.files, source.program.packages), once=True)
     plan = plan_from(cast("JsonObject", order["plan"]))
     if source.digest != plan.source:
         raise DamagedError(
@@ -99,16 +107,6 @@ def _when_imported(module: str, install: Callable[[ModuleType], None]) -> None:
             abort(f"cannot install into {module}: {error}")
 
     wrapt.register_post_import_hook(hook, module)
-
-
-def _versions(distributions: Iterable[str]) -> JsonObject:
-    found: JsonObject = {}
-    for name in distributions:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
 
 
 def abort(reason: str) -> None:

@@ -6,6 +6,7 @@ from anchored.canonical.json import Json, JsonObject
 from anchored.canonical.limits import LIMITS, Limits, check_limits
 from anchored.canonical.parse import Span, member_spans, parse_exact, parse_hashed, parse_own
 from anchored.canonical.tokens import NotJson
+from anchored.canonical.visible import clip, visible
 
 __all__ = [
     "EMPTY_TREE_HEAD",
@@ -20,6 +21,7 @@ __all__ = [
     "as_digest",
     "canonical",
     "check_limits",
+    "clip",
     "digest",
     "jcs_digest",
     "member_spans",
@@ -28,4 +30,5 @@ __all__ = [
     "parse_own",
     "request_document",
     "storable",
+    "visible",
 ]

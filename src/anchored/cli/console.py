@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import unicodedata
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,12 +13,13 @@ from typing import Protocol
 from rich.console import Console
 from rich.text import Text
 
-from anchored.canonical import Json, JsonObject
+from anchored.canonical import Json, JsonObject, clip, visible
 from anchored.errors import AnchoredError
-from anchored.replaying import Absent, Divergence
+from anchored.replaying import Divergence, divergence_lines
 
 _SHORT = 12
-_WINDOW = 48
+LINE_STYLES = {"-": "red", "+": "green"}
+"""Style by the mark with which a line of a difference begins."""
 _PIPED_WIDTH = 160
 _NARROWEST = 8
 
@@ -72,31 +72,6 @@ def print_error(error: AnchoredError) -> None:
         console.print(Text(f"  {name + ':':<10}", style="dim") + Text(visible(value)))
 
 
-def visible(text: str, *, lines: bool = False) -> str:
-    """Text from a trace with control, bidi and other invisible characters written out.
-
-    Args:
-        text: anything.
-        lines: keep line breaks.
-    """
-    return "".join(
-        character if _harmless(character) or (lines and character == "\n") else _escaped(character)
-        for character in text
-    )
-
-
-def _harmless(character: str) -> bool:
-    return character == " " or (character.isprintable() and unicodedata.category(character) not in ("Cf", "Cs", "Co"))
-
-
-def _escaped(character: str) -> str:
-    return (
-        character.encode("unicode_escape").decode("ascii")
-        if ord(character) < 0xD800 or ord(character) > 0xDFFF
-        else f"\\u{ord(character):04x}"
-    )
-
-
 def short(digest: str) -> str:
     """The first digits of a digest."""
     return digest[:_SHORT]
@@ -106,12 +81,6 @@ def short_path(path: Path) -> str:
     """A path as it is shortest: from here, or whole."""
     here = os.path.relpath(path)
     return visible(min(here, str(path), key=len))
-
-
-def clip(text: str, width: int) -> str:
-    """Text in one line of at most `width` characters."""
-    line = visible(text)
-    return line if len(line) <= width else line[: width - 1] + "…"
 
 
 def print_table(
@@ -139,50 +108,10 @@ def print_table(
         console.print(Text("  ".join(cells).rstrip(), style="" if number else "bold"))
 
 
-def where(divergence: Divergence) -> str:
-    """The place of a divergence and whose call it is, in a few words."""
-    if divergence.kind == "extra":
-        return f"diverged after the recorded end at {divergence.position}, {visible(divergence.actual_call)}"
-    return f"diverged at {divergence.position}, {visible(divergence.recorded_call)}"
-
-
 def print_divergence(console: Console, divergence: Divergence) -> None:
     """How a replay left the recording."""
-    what = {
-        "changed": "another request than the recorded one",
-        "extra": "a call that was not recorded",
-        "missing": "a recorded call that the program never made",
-        "result": "a result that was not handed out as recorded",
-    }[divergence.kind]
-    console.print(f"  {what}")
-    if divergence.kind != "changed":
-        return
-    if divergence.actual_call != divergence.recorded_call:
-        console.print(Text(f"  - expected  {visible(divergence.recorded_call)}", style="red"))
-        console.print(Text(f"  + came      {visible(divergence.actual_call)}", style="green"))
-    recorded, actual = difference_lines(divergence.recorded, divergence.actual)
-    console.print(Text(f"    field     {visible(divergence.path) or '/'}, the first that differs"))
-    console.print(Text("  - recorded  ", style="red") + Text(recorded))
-    console.print(Text("  + actual    ", style="green") + Text(actual))
-
-
-def difference_lines(recorded: Json | Absent, actual: Json | Absent) -> tuple[str, str]:
-    """Both values of a difference; of long texts only what lies around the place where they part."""
-    if isinstance(recorded, str) and isinstance(actual, str):
-        pairs = enumerate(zip(recorded, actual, strict=False))
-        at = next((place for place, (one, other) in pairs if one != other), min(len(recorded), len(actual)))
-        return _window(recorded, at), _window(actual, at)
-    return _one_side(recorded), _one_side(actual)
-
-
-def _window(text: str, at: int) -> str:
-    start, end = max(0, at - _WINDOW), at + _WINDOW
-    before, after = "…" if start else "", "…" if end < len(text) else ""
-    return f'{before}"{visible(text[start:end])}"{after}'
-
-
-def _one_side(value: Json | Absent) -> str:
-    return "nothing" if isinstance(value, Absent) else clip(json.dumps(value, ensure_ascii=False), 2 * _WINDOW)
+    for line in divergence_lines(divergence):
+        console.print(Text(line, style=LINE_STYLES.get(line.lstrip()[:1], "")))
 
 
 class Progress(Protocol):

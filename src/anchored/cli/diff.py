@@ -9,12 +9,12 @@ import typer
 from rich.text import Text
 
 from anchored.canonical import Json as JsonValue
-from anchored.canonical import JsonObject
+from anchored.canonical import JsonObject, clip, visible
 from anchored.cli.app import Json, Store, app, library
-from anchored.cli.console import clip, difference_lines, out, print_json, visible
+from anchored.cli.console import out, print_json
 from anchored.cli.reading import event_line, final_text
 from anchored.recording import Event, Recording
-from anchored.replaying import Absent, Step, compare, parting
+from anchored.replaying import Absent, Step, compare, difference_lines, parting
 
 _MARKS = {"same": " ", "result": "~", "changed": "≠", "left": "-", "right": "+"}
 _STYLES = {"same": "dim", "result": "yellow", "changed": "yellow", "left": "red", "right": "green"}

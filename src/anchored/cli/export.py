@@ -9,8 +9,9 @@ from typing import Annotated
 
 import typer
 
+from anchored.canonical import visible
 from anchored.cli.app import Run, Store, app, library
-from anchored.cli.console import err, visible
+from anchored.cli.console import err
 from anchored.errors import StoreError, UsageError
 from anchored.library import leaves
 

@@ -6,8 +6,9 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 
 from anchored.canonical import Json as JsonValue
+from anchored.canonical import visible
 from anchored.cli.app import Json, Store, app, library
-from anchored.cli.console import err, out, print_json, print_table, short, visible
+from anchored.cli.console import err, out, print_json, print_table, short
 from anchored.cli.exits import DAMAGED
 from anchored.library import Listed
 
@@ -27,7 +28,7 @@ def list_command(*, store: Store = None, as_json: Json = False) -> None:
         err().print(f"No runs in {visible(str(shelf.root))}. Record one: anchored record -- python team.py")
         return
     rows = [_row(item) for item in listed]
-    columns = ("name", "started", "digest", "entries", "ended", "replay of", "verdict")
+    columns = ("name", "started", "digest", "entries", "ended", "replay of", "verdict", "check")
     print_table(out(), columns, rows, right="entries", shrink="name")
     if any(item.row is None for item in listed):
         raise SystemExit(DAMAGED)
@@ -37,7 +38,16 @@ def _row(item: Listed) -> tuple[str, ...]:
     row = item.row
     name = visible(item.name)
     if row is None:
-        return (name, "", "damaged", "", f"see: anchored verify {name}", "", "")
+        return (name, "", "damaged", "", f"see: anchored verify {name}", "", "", "")
     started = datetime.fromtimestamp(row.created / 1e9, tz=UTC).astimezone().strftime("%m-%d %H:%M:%S")
     origin = f"{short(row.source)}, attempt {row.attempt} of its plan" if row.source else ""
-    return (name, started, short(row.digest), str(row.entries), visible(row.stop), origin, row.verdict or "")
+    return (
+        name,
+        started,
+        short(row.digest),
+        str(row.entries),
+        visible(row.stop),
+        origin,
+        row.verdict or "",
+        row.outcome or "",
+    )

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 from anchored.errors import AnchorError
-from anchored.events import HttpResult, ToolValue, decode_value, model_output
+from anchored.events import HttpResult, ToolValue, decode_value, model_output, value_text
 from anchored.recording import Event, Recording, event_id
 
 _LONGEST_POSITION = 7
@@ -50,24 +49,6 @@ def event_line(recording: Recording, event: Event) -> EventLine:
 def final_text(recording: Recording) -> str:
     """The final answer; empty if there is none."""
     return recording.closing.final.text if recording.closing and recording.closing.final else ""
-
-
-def value_text(value: object) -> str:
-    """A tool's value in words: a text as it is, of a (flag, message) pair its content, else Python's own form."""
-    plain = repr(value)
-    if isinstance(value, str):
-        return value
-    if isinstance(value, tuple):
-        flag_and_message = cast("tuple[object, ...]", value)
-        contents = [_content(part) for part in flag_and_message[1:]]
-        if len(contents) == 1 and contents[0] is not None:
-            return contents[0]
-    return plain
-
-
-def _content(message: object) -> str | None:
-    content = cast("dict[str, object]", message).get("content") if isinstance(message, dict) else None
-    return content if isinstance(content, str) else None
 
 
 def position_of(recording: Recording, reference: str) -> int:

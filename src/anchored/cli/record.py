@@ -8,12 +8,12 @@ from typing import Annotated, cast
 
 import typer
 
-from anchored.attempts import Recorded, Timing, record
+from anchored.attempts import Recorded, Timing, check_words, checked, record
 from anchored.boundary.start import INSTALL_FAILED
 from anchored.canonical import Json as JsonValue
-from anchored.canonical import JsonObject
+from anchored.canonical import JsonObject, clip
 from anchored.cli.app import Json, Store, app, library
-from anchored.cli.console import clip, err, labelled, print_json, short
+from anchored.cli.console import err, labelled, print_json, short
 from anchored.cli.exits import NOT_RECORDED
 from anchored.errors import UsageError
 from anchored.recording import Event
@@ -25,6 +25,12 @@ def record_command(
     *,
     task: Annotated[str | None, typer.Option("--task", help="The task in your words; stored, not passed on.")] = None,
     name: Annotated[str | None, typer.Option("--name", help="Name of the run [default: from the program's].")] = None,
+    check: Annotated[
+        str | None,
+        typer.Option(
+            "--check", metavar="CMD", help="Judges the answer: reads it, ends with 0 if it is right, 1 if not."
+        ),
+    ] = None,
     timeout: Annotated[
         float | None, typer.Option("--timeout", min=0.1, help="End the program after so many seconds.")
     ] = None,
@@ -51,6 +57,7 @@ def record_command(
         name=name,
         folder=Path.cwd(),
         timing=Timing(timeout=timeout),
+        check=None if check is None else check_words(check, Path.cwd()),
         quiet=as_json,
     )
     if not done.ended.hello:
@@ -91,6 +98,7 @@ def _document(done: Recorded) -> JsonObject:
             },
         ),
         "final": {"text": closing.final.text, "source": closing.final.source} if closing and closing.final else None,
+        "check": judged.document() if (judged := checked(recording)) else None,
         "unobserved": list[JsonValue](unobserved(done)),
         "observed": done.ended.hello,
     }
@@ -110,6 +118,9 @@ def _print(done: Recorded) -> None:
     closing = recording.closing
     if closing and closing.final:
         rows["answer"] = f"{clip(closing.final.text, 100)} ({closing.final.source})"
+    judged = checked(recording)
+    if judged is not None:
+        rows["check"] = f"{judged.outcome}, {judged.reason}"
     caches = recording.configuration.get("caches_off")
     if caches:
         rows["caches off"] = ", ".join(cast("list[str]", caches))

@@ -2,39 +2,41 @@
 
 from __future__ import annotations
 
+import dataclasses
+import os
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import Annotated, cast
 from urllib.parse import urlsplit
 
 import typer
+from rich.text import Text
 
-from anchored.attempts import Replay, ReplayRequest, Timing, read_project, replay
+from anchored.attempts import (
+    Replay,
+    ReplayRequest,
+    Timing,
+    check_intervention,
+    check_words,
+    choose_intervention,
+    missing_keys,
+    read_project,
+    replay,
+)
 from anchored.boundary.replayer import plain_origin
 from anchored.canonical import Json as JsonValue
-from anchored.canonical import JsonObject
+from anchored.canonical import JsonObject, clip, visible
 from anchored.cli.app import Json, Run, Store, app, library
-from anchored.cli.console import (
-    clip,
-    err,
-    out,
-    print_divergence,
-    print_json,
-    print_table,
-    progress,
-    short_path,
-    visible,
-    where,
-)
+from anchored.cli.console import LINE_STYLES, err, print_json, progress, short_path
 from anchored.cli.exits import verdict_code, worst
 from anchored.cli.export import check_writable, write_file
-from anchored.cli.reading import event_line, final_text, position_of
+from anchored.cli.reading import final_text, position_of
+from anchored.cli.trials import Trial, live_tokens, print_trials
 from anchored.cli.verify import as_expected
 from anchored.errors import DamagedError, UsageError
 from anchored.library import Library
 from anchored.recording import Recording
-from anchored.replaying import Guide, Intervention, Unchanged, resolve_anchor
+from anchored.replaying import Guide, Unchanged, resolve_anchor
 
 _TAIL_LINES = 12
 
@@ -53,7 +55,33 @@ def replay_command(
     guide: Annotated[
         str | None, typer.Option("--guide", metavar="TEXT", help="Append this user message at the anchor.")
     ] = None,
-    trials: Annotated[int, typer.Option("--trials", metavar="N", min=1, max=1000, help="Replay so many times.")] = 1,
+    set_result: Annotated[
+        Path | None,
+        typer.Option(
+            "--set-result",
+            metavar="FILE",
+            help="Give the event at the anchor this result: FILE.json is all of it, any other file its text.",
+        ),
+    ] = None,
+    trials: Annotated[
+        int | None,
+        typer.Option(
+            "--trials",
+            metavar="N",
+            min=1,
+            max=1000,
+            help="Replay so many times, and as often with nothing changed, and compare.",
+        ),
+    ] = None,
+    control: Annotated[
+        bool, typer.Option("--control/--no-control", help="With --trials: the control arm, nothing changed.")
+    ] = True,
+    check: Annotated[
+        str | None,
+        typer.Option(
+            "--check", metavar="CMD", help="Judges the answer: reads it, ends with 0 if right [default: RUN's]."
+        ),
+    ] = None,
     effects: Annotated[
         str, typer.Option("--effects", metavar="refuse|allow", help="Tools without a harmless declared effect, live.")
     ] = "refuse",
@@ -90,11 +118,12 @@ def replay_command(
     """Restart the program and serve the recording back into it.
 
     Without --at: to the end, nothing live: does the program still make the recorded requests? With --at: the exact
-    prefix, then live; with --guide, one message is added at the anchor. Ends with 0 if the prefix was exact, 3 if it
-    diverged, 4 if it was refused, 5 if the recording is damaged, 7 if the program crashed where the recording did not.
+    prefix, then live; with --guide, one message is added at the anchor; with --set-result the event at the anchor is
+    given a result and is not carried out. Ends with 0 if the prefix was exact, 3 if it diverged, 4 if it was refused, 5
+    if the recording is damaged, 7 if the program crashed where the recording did not.
     """
     shelf = library(store)
-    intervention = _intervention(at, guide)
+    check_intervention(anchored=at is not None, guide=guide, set_result=set_result)
     name = shelf.name_of(run)
     source = shelf.open(name)
     if expect is not None and source.digest != as_expected(expect):
@@ -105,6 +134,8 @@ def replay_command(
             next_step="Do not replay it; get the file whose digest you trust.",
         )
     position = None if at is None else position_of(source, at)
+    intervention = choose_intervention(source, position, guide=guide, set_result=set_result)
+    folder = Path(str(source.opening.configuration["folder"]))
     request = ReplayRequest(
         name=name,
         at=position,
@@ -114,47 +145,50 @@ def replay_command(
         unobserved=tuple(allow_unobserved or ()),
         origins=tuple(_origins(map_url or [], source)),
         patience=patience,
+        check=None if check is None else check_words(check, folder),
         show_output=show_output,
     )
-    _say_where(source, position, intervention, quiet=as_json)
+    if not as_json:
+        _say_before(source, request)
     timing = Timing(grace=grace, handshake=handshake, timeout=timeout)
-    project = read_project(Path(str(source.opening.configuration["folder"])))
+    project = read_project(folder)
+    arms = _arms(source, request, control=control and trials is not None)
     if receipt is not None:
         check_writable(receipt)
-    done: list[Replay] = []
-    for trial in range(1, trials + 1):
-        label = f"replaying {name}" + (f" ({trial} of {trials})" if trials > 1 else "")
+    done: list[Trial] = []
+    turns = [(number, arm) for number in range(1, (trials or 1) + 1) for arm in arms]
+    for place, (_, arm) in enumerate(turns, start=1):
+        label = f"replaying {name}" + (f", {arm} ({place} of {len(turns)})" if len(turns) > 1 else "")
         with progress(label, len(source.log), quiet=as_json or show_output) as update:
-            attempt = replay(shelf, request, project=project, timing=timing, progress=update)
-        done.append(attempt)
+            attempt = replay(shelf, arms[arm], project=project, timing=timing, progress=update)
+        done.append(Trial(arm=arm, replay=attempt))
         if attempt.receipt is not None:
             write_file(shelf.receipt_path(attempt.name), attempt.receipt)
-            if receipt is not None:
+            if receipt is not None and (arm != "control" or len(arms) == 1):
                 write_file(receipt, attempt.receipt)
         if not as_json:
-            _print_attempt(shelf, source, attempt, receipt)
+            _print_attempt(shelf, source, done[-1], receipt)
         if attempt.interrupted is not None:
             break
     if as_json:
         print_json([_document(shelf, item) for item in done])
-    elif trials > 1:
-        _print_trials(source, done)
-    if done[-1].interrupted is not None:
-        sys.exit(128 + done[-1].interrupted)
-    sys.exit(worst([verdict_code(item.verdict) for item in done]))
+    elif trials is not None:
+        print_trials(source, done)
+    interrupted = done[-1].replay.interrupted
+    if interrupted is not None:
+        sys.exit(128 + interrupted)
+    sys.exit(worst([verdict_code(item.replay.verdict) for item in done]))
 
 
-def _intervention(at: str | None, guide: str | None) -> Intervention:
-    if guide is None:
-        return Unchanged()
-    if at is None or not guide:
-        raise UsageError(
-            "Guidance needs an anchor and a text.",
-            expected="--at E --guide TEXT",
-            found="--guide without --at" if at is None else "an empty text",
-            next_step="See `anchored show RUN` for the events that can be anchored.",
-        )
-    return Guide(text=guide)
+def _arms(source: Recording, request: ReplayRequest, *, control: bool) -> dict[str, ReplayRequest]:
+    """What is tried, by the name of the arm. The control is anchored where the intervention is."""
+    if isinstance(request.intervention, Unchanged):
+        return {"control": request}
+    arm = "guided" if isinstance(request.intervention, Guide) else "replaced"
+    if not control or request.at is None:
+        return {arm: request}
+    anchor = resolve_anchor(source.log, source.opening.run, request.at, request.intervention)
+    return {"control": dataclasses.replace(request, at=anchor.position, intervention=Unchanged()), arm: request}
 
 
 def _allowed(effects: str) -> bool:
@@ -189,37 +223,42 @@ def _is_origin(text: str) -> bool:
     return bool(parts.scheme and parts.hostname) and parts.path in ("", "/")
 
 
-def _say_where(source: Recording, position: int | None, intervention: Intervention, *, quiet: bool) -> None:
-    if position is None or quiet:
+def _say_before(source: Recording, request: ReplayRequest) -> None:
+    """What the user should know before the program starts."""
+    if request.at is None:
         return
-    anchor = resolve_anchor(source.log, source.opening.run, position, intervention)
-    if anchor.position != position:
-        err().print(f"{position} is a tool call; guidance goes to the model call that issued it, at {anchor.position}.")
+    anchor = resolve_anchor(source.log, source.opening.run, request.at, request.intervention)
+    if anchor.position != request.at:
+        err().print(
+            f"{request.at} is a tool call; guidance goes to the model call that issued it, at {anchor.position}."
+        )
+    missing = missing_keys(source, os.environ)
+    if missing:
+        err().print(f"note: {', '.join(missing)} was set when this run was recorded, and is not set now.")
 
 
-def _print_attempt(shelf: Library, source: Recording, attempt: Replay, receipt: Path | None) -> None:
+def _print_attempt(shelf: Library, source: Recording, trial: Trial, receipt: Path | None) -> None:
     console = err()
+    attempt = trial.replay
     verdict = attempt.verdict
-    divergence = verdict.divergence
-    if divergence is not None and divergence.kind != "missing":
-        said = where(divergence)
-    else:
-        said = ("" if verdict.holds else f"{verdict.kind}: ") + visible(verdict.reason)
-    console.print(f"{attempt.name}: {said} ({attempt.seconds:.1f} s)", style="" if verdict.holds else "bold")
-    if divergence is not None:
-        print_divergence(console, divergence)
+    for number, line in enumerate(attempt.words()):
+        style = LINE_STYLES.get(line.lstrip()[:1], "") if number else "" if verdict.holds else "bold"
+        console.print(Text(line, style=style))
     for line in _remedy(verdict.details or {}):
         console.print(line)
+    divergence = verdict.divergence
     ended_early = verdict.kind in ("crashed", "failed") or (divergence is not None and divergence.kind == "missing")
     if ended_early and attempt.output is not None:
         _print_tail(attempt.output)
     if attempt.receipt is not None:
-        _printfinal_text(source, attempt)
+        _print_answer(source, attempt)
+        if attempt.check is not None:
+            console.print(f"  check:   {attempt.check.outcome}, {visible(attempt.check.reason)}")
         also = f" and {short_path(receipt)}" if receipt is not None else ""
         console.print(f"  receipt: {short_path(shelf.receipt_path(attempt.name))}{also}")
 
 
-def _printfinal_text(source: Recording, attempt: Replay) -> None:
+def _print_answer(source: Recording, attempt: Replay) -> None:
     recorded, now = final_text(source), final_text(attempt.recording)
     console = err()
     if attempt.plan.anchor is not None:
@@ -264,50 +303,13 @@ def _print_tail(path: Path) -> None:
         console.print(f"    {clip(line, 140)}")
 
 
-def _print_trials(source: Recording, done: list[Replay]) -> None:
-    """One line for each attempt: how it ended and where it left the recorded run."""
-    columns = ("attempt", "verdict", "first new event", "live tokens", "seconds", "answer")
-    rows = [
-        (
-            item.name,
-            item.verdict.kind,
-            _first_new(source, item),
-            str(live_tokens(item)),
-            f"{item.seconds:.1f}",
-            clip(final_text(item.recording), 100),
-        )
-        for item in done
-    ]
-    print_table(out(), columns, rows, right="seconds", shrink="answer")
-    out().print(f"answers (the recording's: {clip(final_text(source), 100) or 'none'})")
-    for answer, count in Counter(final_text(item.recording) for item in done).most_common():
-        out().print(f"  {count} × {clip(answer, 100) or 'none'}")
-
-
-def _first_new(source: Recording, attempt: Replay) -> str:
-    anchor = attempt.plan.anchor
-    start = anchor.position if anchor else 0
-    for one, other in zip(source.log.entries[start:], attempt.recording.log.entries[start:], strict=False):
-        if one.digest != other.digest:
-            event = attempt.recording.log.event_of(other.position)
-            return str(event.position if event else other.position)
-    longer = len(attempt.recording.log) - len(source.log)
-    return "none" if longer == 0 else str(min(len(source.log), len(attempt.recording.log)))
-
-
-def live_tokens(attempt: Replay) -> int:
-    """Tokens of the model calls that went live."""
-    start = attempt.plan.anchor.position if attempt.plan.anchor else len(attempt.recording.log)
-    events = [event for event in attempt.recording.log.events if event.position >= start]
-    return sum(event_line(attempt.recording, event).tokens or 0 for event in events)
-
-
-def _document(shelf: Library, attempt: Replay) -> JsonObject:
+def _document(shelf: Library, trial: Trial) -> JsonObject:
+    attempt = trial.replay
     verdict = attempt.verdict
-    final = attempt.recording.closing.final if attempt.recording.closing else None
     anchor = attempt.plan.anchor
     return {
         "name": attempt.name,
+        "arm": trial.arm,
         "attempt": attempt.attempt,
         "digest": attempt.recording.digest,
         "plan": attempt.plan.digest,
@@ -319,9 +321,12 @@ def _document(shelf: Library, attempt: Replay) -> JsonObject:
         "divergence": verdict.divergence.document() if verdict.divergence else None,
         "details": verdict.details,
         "receipt": str(shelf.receipt_path(attempt.name)) if attempt.receipt is not None else None,
-        "answer": final.text if final else None,
+        "answer": attempt.answer,
+        "check": attempt.check.document() if attempt.check else None,
+        "changed": [dataclasses.asdict(part) for part in attempt.changed],
         "live_tokens": live_tokens(attempt),
         "seconds": f"{attempt.seconds:.3f}",
+        "seconds_to_end": None if attempt.seconds_to_end is None else f"{attempt.seconds_to_end:.3f}",
     }
 
 

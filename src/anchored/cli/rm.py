@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+from anchored.canonical import visible
 from anchored.cli.app import Store, app, library
-from anchored.cli.console import err, visible
+from anchored.cli.console import err
 from anchored.errors import UsageError
 
 

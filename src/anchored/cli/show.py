@@ -8,26 +8,17 @@ from typing import Annotated, Any, cast
 
 import typer
 
+from anchored.attempts import checked
 from anchored.canonical import Json as JsonValue
-from anchored.canonical import JsonObject
+from anchored.canonical import JsonObject, clip, visible
 from anchored.cli.app import Json, Run, Store, app, library
-from anchored.cli.console import (
-    clip,
-    labelled,
-    out,
-    print_divergence,
-    print_json,
-    print_table,
-    short,
-    visible,
-    where,
-)
+from anchored.cli.console import labelled, out, print_divergence, print_json, print_table, short
 from anchored.cli.reading import event_line, position_of
 from anchored.errors import AnchorError
 from anchored.events import HttpResult, Raised, ToolValue, decode_value
 from anchored.graph import INFERENCE_RULES, inferred_edges
 from anchored.recording import Event, Recording, event_id
-from anchored.replaying import Divergence
+from anchored.replaying import Divergence, where
 
 _LONGEST = 4000
 _LONGEST_SAYING = 100
@@ -79,13 +70,19 @@ def _print_timeline(recording: Recording) -> None:
     rows: JsonObject = {"digest": recording.digest}
     if recording.opening.task:
         rows["task"] = clip(recording.opening.task, 120)
-    rows["command"] = " ".join(cast("list[str]", recording.opening.configuration["command"]))
+    command = cast("list[str] | None", recording.opening.configuration["command"])
+    rows["command"] = "none: recorded inside a program" if command is None else " ".join(command)
     if closing is None:
         rows["stopped"] = "unsealed: the recorder was killed, or is still at work"
     else:
         rows["stopped"] = f"{closing.stop.words} {closing.stop.detail}".rstrip()
         if closing.final:
             rows["answer"] = f"{clip(closing.final.text, 120)} ({closing.final.source})"
+    if recording.traces:
+        rows["trace"] = ", ".join(recording.traces)
+    judged = checked(recording)
+    if judged is not None:
+        rows["check"] = f"{judged.outcome}, {judged.reason}"
     replayed = recording.opening.replayed
     if replayed:
         anchor = cast("dict[str, Any] | None", replayed.plan["anchor"])
@@ -93,8 +90,7 @@ def _print_timeline(recording: Recording) -> None:
         rows["replay of"] = f"{short(replayed.source)}, {place}, attempt {replayed.attempt} of this plan"
         intervention = cast("dict[str, str]", replayed.plan["intervention"])
         if anchor:
-            text = f": {clip(intervention['text'], 120)}" if "text" in intervention else ", the control"
-            rows["intervention"] = f"{intervention['kind']}{text}"
+            rows["intervention"] = _told(intervention)
     labelled(console, rows)
     columns = ("at", "agent", "kind", "name", "outcome", "tokens", "bytes", "says")
     lines = [_line(recording, item) for item in recording.log.events]
@@ -109,6 +105,12 @@ def _print_timeline(recording: Recording) -> None:
             print_divergence(console, divergence)
 
 
+def _told(intervention: dict[str, str]) -> str:
+    if intervention["kind"] == "guide":
+        return f"guide: {clip(intervention['text'], 120)}"
+    return "a result was put in" if intervention["kind"] == "replace_result" else "none, the control"
+
+
 def _line(recording: Recording, item: Event) -> tuple[str, ...]:
     line = event_line(recording, item)
     inside = "└ " if item.begin.parent is not None else ""
@@ -117,7 +119,7 @@ def _line(recording: Recording, item: Event) -> tuple[str, ...]:
         visible(item.begin.actor or "–"),
         inside + item.begin.kind,
         clip(item.begin.name, 28),
-        item.outcome.value,
+        item.outcome.value + (", replaced" if recording.observation(item.position).get("replaced") else ""),
         "" if line.tokens is None else str(line.tokens),
         str(line.size),
         clip(line.says, _LONGEST_SAYING),
@@ -138,6 +140,7 @@ def _document(recording: Recording) -> JsonObject:
                 "kind": item.begin.kind,
                 "name": item.begin.name,
                 "outcome": item.outcome.value,
+                "replaced": recording.observation(item.position).get("replaced") is True,
                 "parent": item.begin.parent,
                 "tokens": line.tokens,
                 "bytes": line.size,
@@ -156,6 +159,7 @@ def _document(recording: Recording) -> JsonObject:
         else None,
         "final": {"text": closing.final.text, "source": closing.final.source} if closing and closing.final else None,
         "events": events,
+        "traces": list[JsonValue](recording.traces),
         "notes": [{"note": note.kind, **note.document} for note in recording.notes if note.kind != "order"],
     }
 

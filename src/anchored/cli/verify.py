@@ -8,9 +8,9 @@ from typing import Annotated, Any, cast
 import typer
 
 from anchored.canonical import Json as JsonValue
-from anchored.canonical import JsonObject, as_digest, parse_own
+from anchored.canonical import JsonObject, as_digest, parse_own, visible
 from anchored.cli.app import Json, Store, app, library
-from anchored.cli.console import out, print_json, visible
+from anchored.cli.console import out, print_json
 from anchored.errors import DamagedError, UsageError
 from anchored.library import Library
 from anchored.receipts import Checked, verify_receipt

@@ -25,6 +25,7 @@ from anchored.events.results import (
     result_from_blobs,
     served_headers,
 )
+from anchored.events.texts import value_text, value_with_text
 from anchored.events.values import Unreplayable, decode_value, encode_value
 from anchored.events.wire import (
     ModelOutput,
@@ -34,6 +35,7 @@ from anchored.events.wire import (
     model_kind,
     model_name,
     model_output,
+    with_model_text,
 )
 
 __all__ = [
@@ -76,4 +78,7 @@ __all__ = [
     "served_headers",
     "stored_request",
     "tool_request",
+    "value_text",
+    "value_with_text",
+    "with_model_text",
 ]

@@ -91,6 +91,34 @@ def model_output(body: bytes) -> ModelOutput:
     )
 
 
+def with_model_text(body: bytes, text: str) -> bytes:
+    """A response body in which the model says `text` and calls no tool.
+
+    Raises:
+        ValueError: it is in no known format, or a stream.
+    """
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise ValueError("no JSON") from error
+    whole = _object(value)
+    choices = _objects(whole.get("choices"))
+    if choices and isinstance(choices[0].get("message"), dict):
+        message = {name: part for name, part in choices[0]["message"].items() if name != "tool_calls"}
+        whole["choices"] = [{**choices[0], "message": {**message, "content": text}, "finish_reason": "stop"}]
+    elif choices:
+        whole["choices"] = [{**choices[0], "text": text, "finish_reason": "stop"}]
+    elif _objects(whole.get("output")):
+        content: dict[str, Any] = {"type": "output_text", "text": text, "annotations": []}
+        message = {"id": "msg_replaced", "type": "message", "role": "assistant", "status": "completed"}
+        whole["output"] = [{**message, "content": [content]}]
+    elif _objects(whole.get("content")):
+        whole.update(content=[{"type": "text", "text": text}], stop_reason="end_turn")
+    else:
+        raise ValueError("a body of another kind")
+    return json.dumps(whole, ensure_ascii=False).encode()
+
+
 def message_text(message: Json) -> str | None:
     """The text of one message of a request; None if it has none or it is in several parts."""
     content = _object(message).get("content")

@@ -17,6 +17,7 @@ from anchored.storage import IndexRow, ProjectIndex, RunFile
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _DIGEST_LIKE = re.compile(r"[0-9a-f]{8,64}")
 _NANOSECONDS = re.compile(r"[0-9]{1,18}|[1-8][0-9]{18}")
+_TRACE = re.compile(r"[0-9a-f]{32}")
 _SHORTEST_DIGEST = 4
 
 
@@ -150,7 +151,7 @@ class Library:
         return sorted(found, key=_age)
 
     def name_of(self, reference: str) -> str:
-        """The name of the run that a name, a digest prefix or `last` means.
+        """The name of the run that a name, a digest prefix, a trace id or `last` means.
 
         Raises:
             UsageError: none, or more than one.
@@ -165,12 +166,18 @@ class Library:
             for item in reversed(listed)
             if len(reference) >= _SHORTEST_DIGEST and item.row and item.row.digest.startswith(reference)
         }
+        if not matching and _TRACE.fullmatch(reference):
+            matching = {
+                item.row.digest: item.name
+                for item in listed
+                if item.row and item.row.mode == "record" and reference in item.row.traces.split()
+            }
         if len(matching) == 1:  # an exact replay has the digest of its source, which is the older one
             return next(iter(matching.values()))
         names = ", ".join(item.name for item in listed[-5:]) or "the store is empty"
         raise UsageError(
-            "No such run." if not matching else "More than one recording has such a digest.",
-            expected=f"a name, a digest prefix of at least {_SHORTEST_DIGEST} digits, or `last`",
+            "No such run." if not matching else "More than one recording is meant by this.",
+            expected=f"a name, a digest prefix of at least {_SHORTEST_DIGEST} digits, a trace id, or `last`",
             found=f"{reference!r} in {self.root} ({', '.join(matching.values()) if matching else names})",
             next_step="See `anchored list`; another store is chosen with --store.",
         )
@@ -184,7 +191,7 @@ class Library:
         """
         name = self.name_of(reference)
         recording = load(self.path(name))
-        if reference not in (name, "last") and not recording.digest.startswith(reference):
+        if not (reference in (name, "last", *recording.traces) or recording.digest.startswith(reference)):
             raise DamagedError(
                 "The index of the store names another run for this digest.",
                 expected=reference,
@@ -209,7 +216,7 @@ class Library:
         recording = load(path)
         opening, closing = recording.opening, recording.closing
         orders = recording.notes_of("order")
-        verdicts = recording.notes_of("verdict")
+        verdicts, checks = recording.notes_of("verdict"), recording.notes_of("check")
         replayed = opening.replayed
         return IndexRow(
             name=name,
@@ -221,6 +228,8 @@ class Library:
             entries=len(recording.log),
             stop=closing.stop.words if closing else "unsealed",
             verdict=str(verdicts[-1].get("kind")) if verdicts else None,
+            outcome=str(checks[-1].get("outcome")) if checks else None,
+            traces=" ".join(recording.traces),
             created=_created(orders[0].get("created")) if orders else 0,
             stamp=stamp,
         )

@@ -15,6 +15,7 @@ class Counts:
     Attributes:
         served: from the recording.
         live: for real.
+        replaced: by the intervention's result.
         carried: in flight at the anchor.
         covered: under a served tool.
         containers: tools that ran their own code in the prefix.
@@ -23,6 +24,7 @@ class Counts:
 
     served: int
     live: int
+    replaced: int
     carried: int
     covered: int
     containers: int
@@ -34,10 +36,16 @@ def count(source: Recording, replay: Recording, size: int) -> Counts:
     before = [event for event in replay.log.events if event.position < size]
     ends = [replay.observation(event.end.position) for event in before if event.end is not None]
     covered = sum(1 for event in before if replay.observation(event.position).get("covered") is True)
+    replaced = sum(
+        1
+        for event in replay.log.events
+        if event.position >= size and replay.observation(event.position).get("replaced") is True
+    )
     inside = sum(1 for position in containers(source.log) if position < size)
     return Counts(
         served=len(before) - covered - inside,
-        live=len(replay.log.events) - len(before),
+        live=len(replay.log.events) - len(before) - replaced,
+        replaced=replaced,
         carried=0,
         covered=covered,
         containers=inside,

@@ -9,11 +9,12 @@ from anchored.canonical import Digest, Json, JsonObject, canonical, jcs_digest
 from anchored.errors import RefusedError
 from anchored.receipts.counts import count
 from anchored.recording import Recording, anchor_on, prefix_digest
-from anchored.replaying import ReplayPlan, plan_from
+from anchored.replaying import ReplayPlan, changed_since, plan_from
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "urn:anchored:replay:v1"
 NOT_EVALUATED = "not-evaluated"
+_LONGEST_NAME = 256
 
 
 def build_receipt(source: Recording, replay: Recording) -> bytes:
@@ -55,6 +56,7 @@ def build_receipt(source: Recording, replay: Recording) -> bytes:
         "plan": {"digest": plan.digest, "attempt": attempt},
         "intervention": {"kind": plan.intervention.document()["kind"], "digest": plan.intervention.digest},
         "configuration": {"source": source.summary.configuration, "replay": replay.summary.configuration},
+        "changed": list[Json](sorted({part.what[:_LONGEST_NAME] for part in changed_since(source, replay)})),
         "admission": NOT_EVALUATED,
         "external_state": NOT_EVALUATED,
         "effects": {"allow": plan.effects_allowed, "declarations": plan.declarations_digest},

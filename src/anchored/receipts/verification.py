@@ -83,6 +83,7 @@ class _Effects(_Strict, frozen=True):
 class _Counts(_Strict, frozen=True):
     served: int
     live: int
+    replaced: int
     carried: int
     covered: int
     containers: int
@@ -105,6 +106,7 @@ class _Predicate(_Strict, frozen=True):
     plan: _Plan
     intervention: _Kind
     configuration: _Pair
+    changed: list[str]
     admission: str
     external_state: str
     effects: _Effects
@@ -193,7 +195,7 @@ def _statement(document: JsonObject) -> _Statement:
     sizes = (predicate.source.size, predicate.replay.size, predicate.prefix.size, predicate.suffix.entries)
     _check(min(*counts, *sizes, predicate.source_suffix.entries) >= 0, "counts of at least 0")
     _check(predicate.plan.attempt >= 1, "an attempt from 1")
-    for names in (predicate.normalisations, predicate.unobserved):
+    for names in (predicate.changed, predicate.normalisations, predicate.unobserved):
         _check(names == sorted(set(names)), "names sorted, each once")
     return statement
 

@@ -51,6 +51,19 @@ class Note:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Program:
+    """What a program is made of, as it was seen.
+
+    Attributes:
+        files: SHA-256 of the bytes by path, relative to the folder in which the program was started.
+        packages: version by name.
+    """
+
+    files: dict[str, str]
+    packages: dict[str, str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Summary:
     """What a recording digest is made of, each part as the digest of its document or null."""
 
@@ -128,6 +141,21 @@ class Recording:
             stop=self.closing.stop if self.closing else None,
             final=self.closing.final if self.closing else None,
         )
+
+    @property
+    def traces(self) -> list[str]:
+        """Ids of the OpenTelemetry traces in which it ran, each once, in order."""
+        return list(dict.fromkeys(str(note.get("trace_id")) for note in self.notes_of("trace")))
+
+    @property
+    def program(self) -> Program:
+        """What the program is made of; of a file that was seen twice, as it was first."""
+        files: dict[str, str] = {}
+        packages: dict[str, str] = {}
+        for note in reversed(self.notes_of("loaded")):
+            files.update(cast("dict[str, str]", note["files"]))
+            packages.update(cast("dict[str, str]", note["packages"]))
+        return Program(files=dict(sorted(files.items())), packages=dict(sorted(packages.items())))
 
     @property
     def configuration(self) -> JsonObject:

@@ -1,15 +1,18 @@
 """Replay as a pure session: match, intervene, go live, diverge."""
 
 from anchored.replaying.anchors import resolve_anchor
-from anchored.replaying.answers import Answer, Diverge, Enter, GoLive, Intervene, Serve, Wait
+from anchored.replaying.answers import Answer, Diverge, Enter, GoLive, Intervene, Replace, Serve, Wait
 from anchored.replaying.asked import Asked
+from anchored.replaying.changed import Changed, changed_since
 from anchored.replaying.comparison import Step, compare, parting
 from anchored.replaying.differences import ABSENT, Absent, Difference, first_difference
 from anchored.replaying.divergence import Divergence
-from anchored.replaying.interventions import Guide, Intervention, Unchanged, intervention_from
+from anchored.replaying.interventions import Guide, Intervention, ReplaceResult, Unchanged, intervention_from
 from anchored.replaying.plan import ReplayPlan, plan_from
 from anchored.replaying.policy import CONTAINER_KINDS, SAFE_EFFECTS, check_replayable, containers, covered_positions
+from anchored.replaying.replacement import text_replacement, whole_replacement
 from anchored.replaying.session import Session
+from anchored.replaying.words import difference_lines, divergence_lines, where
 
 __all__ = [
     "ABSENT",
@@ -18,6 +21,7 @@ __all__ = [
     "Absent",
     "Answer",
     "Asked",
+    "Changed",
     "Difference",
     "Diverge",
     "Divergence",
@@ -26,19 +30,27 @@ __all__ = [
     "Guide",
     "Intervene",
     "Intervention",
+    "Replace",
+    "ReplaceResult",
     "ReplayPlan",
     "Serve",
     "Session",
     "Step",
     "Unchanged",
     "Wait",
+    "changed_since",
     "check_replayable",
     "compare",
     "containers",
     "covered_positions",
+    "difference_lines",
+    "divergence_lines",
     "first_difference",
     "intervention_from",
     "parting",
     "plan_from",
     "resolve_anchor",
+    "text_replacement",
+    "where",
+    "whole_replacement",
 ]

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from anchored.errors import AnchorError
-from anchored.events import End
+from anchored.events import End, ToolValue
 from anchored.recording import Anchor, Log, anchor_on
-from anchored.replaying.interventions import Guide, Intervention
+from anchored.replaying.interventions import Guide, Intervention, ReplaceResult
 from anchored.replaying.policy import check_anchor
 
 
 def resolve_anchor(log: Log, run: str, position: int, intervention: Intervention) -> Anchor:
     """The anchor for an intervention on the event at `position`.
 
-    `none` changes nothing and stays at the event. Guidance needs a model call: on a tool event it goes to the model
-    call whose response issued that call id, by a recorded edge only.
+    `none` changes nothing and stays at the event; a replaced result stays there too. Guidance needs a model call: on a
+    tool event it goes to the model call whose response issued that call id, by a recorded edge only.
 
     Raises:
-        AnchorError: nothing begins there, something is in flight there, or no recorded edge leads to a model call.
+        AnchorError: nothing begins there, something is in flight there, no recorded edge leads to a model call, or the
+            result is of another kind than the event.
     """
     if isinstance(intervention, Guide):
         position = _model_call(log, position)
     check_anchor(log, position)
+    if isinstance(intervention, ReplaceResult):
+        _check_fits(log, position, intervention)
     return anchor_on(log, run, position)
 
 
@@ -38,3 +41,15 @@ def _model_call(log: Log, position: int) -> int:
         found=f"{event.begin.kind} {event.begin.name}",
         next_step="Choose the model call before it; `anchored show` lists them.",
     )
+
+
+def _check_fits(log: Log, position: int, intervention: ReplaceResult) -> None:
+    event = log.event_at(position)
+    wants_value = event is not None and event.begin.kind == "execute_tool"
+    if wants_value != isinstance(intervention.result, ToolValue):
+        raise AnchorError(
+            f"This result cannot be that of the event at {position}.",
+            expected="the value of a tool" if wants_value else "a response",
+            found="a response" if wants_value else "the value of a tool",
+            next_step="Make the result for the event at which it is to be put.",
+        )

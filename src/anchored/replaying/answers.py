@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from anchored.events import HttpResult, ToolValue
 from anchored.recording import Event
 from anchored.replaying.divergence import Divergence
 from anchored.replaying.interventions import Guide
@@ -33,9 +34,16 @@ class Wait:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Intervene:
-    """Apply the intervention to a copy of the request and send that."""
+    """Apply the guidance to a copy of the request and send that."""
 
     intervention: Guide
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Replace:
+    """Hand out this result; nothing is carried out."""
+
+    result: HttpResult | ToolValue
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,4 +58,4 @@ class Diverge:
     divergence: Divergence
 
 
-Answer: TypeAlias = Serve | Enter | Wait | Intervene | GoLive | Diverge
+Answer: TypeAlias = Serve | Enter | Wait | Intervene | Replace | GoLive | Diverge

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Annotated, Any, Literal, TypeAlias, cast
+
+import msgspec
 
 from anchored.canonical import Digest, JsonObject, jcs_digest, member_spans
 from anchored.errors import DamagedError, RefusedError
-from anchored.events import model_kind
+from anchored.events import HttpResult, ToolValue, decode_value, model_kind
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,7 +72,46 @@ class Guide:
         )
 
 
-Intervention: TypeAlias = Unchanged | Guide
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReplaceResult:
+    """The event at the anchor is given this result in place of what it would have got. It is not carried out.
+
+    Attributes:
+        result: what the program is handed.
+    """
+
+    result: HttpResult | ToolValue
+
+    def document(self) -> JsonObject:
+        result = self.result
+        if isinstance(result, ToolValue):
+            return {"kind": "replace_result", "value": result.value.decode("ascii")}
+        return {
+            "kind": "replace_result",
+            "status": result.status,
+            "headers": [[name, value] for name, value in result.headers],
+            "body": base64.b64encode(result.body).decode("ascii"),
+        }
+
+    @property
+    def digest(self) -> Digest:
+        """`H("intervention", JCS(document))`."""
+        return jcs_digest("intervention", self.document())
+
+
+Intervention: TypeAlias = Unchanged | Guide | ReplaceResult
+
+
+class _ReplacedValue(msgspec.Struct, forbid_unknown_fields=True):
+    kind: Literal["replace_result"]
+    value: str
+
+
+class _ReplacedResponse(msgspec.Struct, forbid_unknown_fields=True):
+    kind: Literal["replace_result"]
+    status: Annotated[int, msgspec.Meta(ge=100, le=599)]
+    headers: list[tuple[str, str]]
+    body: str
 
 
 def intervention_from(document: JsonObject) -> Intervention:
@@ -82,9 +124,29 @@ def intervention_from(document: JsonObject) -> Intervention:
         return Unchanged()
     if document.get("kind") == "guide" and isinstance(document.get("text"), str) and len(document) == 2:
         return Guide(text=cast("str", document["text"]))
+    if document.get("kind") == "replace_result":
+        return ReplaceResult(result=_replacement(document))
     raise DamagedError(
         "The intervention of a replay is damaged.",
-        expected="kind none, or kind guide with a text",
+        expected="kind none, kind guide with a text, or kind replace_result with a value or a response",
         found=str(document)[:200],
         next_step="Restore the file from a copy.",
     )
+
+
+def _replacement(document: JsonObject) -> HttpResult | ToolValue:
+    try:
+        if "value" in document:
+            value = msgspec.convert(document, _ReplacedValue).value.encode("ascii")
+            decode_value(value)
+            return ToolValue(value=value)
+        held = msgspec.convert(document, _ReplacedResponse)
+        body = base64.b64decode(held.body, validate=True)
+        return HttpResult(status=held.status, headers=tuple(held.headers), body=body)
+    except ValueError as error:  # msgspec's and base64's errors are of this kind
+        raise DamagedError(
+            "The replaced result of a replay is damaged.",
+            expected="an encoded value, or status, headers and body in base64",
+            found=str(error)[:200],
+            next_step="Restore the file from a copy.",
+        ) from error

@@ -7,11 +7,11 @@ from dataclasses import replace
 from anchored.canonical import Digest
 from anchored.events import Begin, End, Outcome, request_view
 from anchored.recording import Event, Recording
-from anchored.replaying.answers import Answer, Diverge, Enter, GoLive, Intervene, Serve, Wait
+from anchored.replaying.answers import Answer, Diverge, Enter, GoLive, Intervene, Replace, Serve, Wait
 from anchored.replaying.asked import Asked
 from anchored.replaying.differences import ABSENT
 from anchored.replaying.divergence import Divergence, call_of, changed
-from anchored.replaying.interventions import Intervention, Unchanged
+from anchored.replaying.interventions import Guide, Intervention, ReplaceResult, Unchanged
 from anchored.replaying.policy import containers, covered_positions, pieces
 
 
@@ -104,7 +104,7 @@ class Session:
         return None
 
     def sent(self, position: int) -> None:
-        """A request with the intervention went out as the event that begins at `position`."""
+        """The event that begins at `position` had the intervention."""
         self._sent.add(position)
 
     def give_up(self, asked: Asked) -> Diverge:
@@ -163,16 +163,20 @@ class Session:
             ahead = not self._matches(event.begin, asked) and self._later(asked)
             return Wait(position=event.position) if ahead else self._diverge(event.begin, asked)
         self._live = True
-        if isinstance(self._intervention, Unchanged):
-            return GoLive()
-        self._anchor_request = asked.request.digest
-        return Intervene(intervention=self._intervention)
+        if asked.kind != "execute_tool":  # a client repeats a request; a tool that is called again is another event
+            self._anchor_request = asked.request.digest
+        return self._acting()
 
     def _again(self, asked: Asked) -> Answer:
         """A client that repeats the anchor's request before it succeeded is given the intervention again."""
-        intervention = self._intervention
-        if not isinstance(intervention, Unchanged) and asked.request.digest == self._anchor_request:
-            return Intervene(intervention=intervention)
+        return self._acting() if asked.request.digest == self._anchor_request else GoLive()
+
+    def _acting(self) -> Answer:
+        """What the intervention makes of the anchor's request."""
+        if isinstance(self._intervention, Guide):
+            return Intervene(intervention=self._intervention)
+        if isinstance(self._intervention, ReplaceResult):
+            return Replace(result=self._intervention.result)
         return GoLive()
 
     def _take(self, position: int) -> None:

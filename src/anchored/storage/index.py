@@ -14,7 +14,7 @@ from anchored.storage.rows import CANNOT_READ
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS run (name TEXT PRIMARY KEY, digest TEXT NOT NULL, mode TEXT NOT NULL,"
     " source TEXT, plan TEXT, attempt INTEGER, entries INTEGER NOT NULL, stop TEXT NOT NULL, verdict TEXT,"
-    " created INTEGER NOT NULL, stamp TEXT NOT NULL) STRICT"
+    " outcome TEXT, traces TEXT NOT NULL, created INTEGER NOT NULL, stamp TEXT NOT NULL) STRICT"
 )
 
 
@@ -32,6 +32,8 @@ class IndexRow:
         entries: size of the log.
         stop: stop reason in words.
         verdict: what became of a replay, in one word.
+        outcome: what its check said; None if it had none.
+        traces: ids of the OpenTelemetry traces in which it ran, separated by spaces.
         created: when it started, nanoseconds of Unix time.
         stamp: size and time of the file when the row was made; a row whose stamp is old is made anew.
     """
@@ -45,6 +47,8 @@ class IndexRow:
     entries: int
     stop: str
     verdict: str | None
+    outcome: str | None
+    traces: str
     created: int
     stamp: str
 
@@ -58,7 +62,8 @@ class ProjectIndex:
     def put(self, row: IndexRow) -> None:
         """Adds or replaces a run's row."""
         with self._open() as db:
-            db.execute("INSERT OR REPLACE INTO run VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", astuple(row))
+            values = astuple(row)
+            db.execute(f"INSERT OR REPLACE INTO run VALUES ({', '.join('?' * len(values))})", values)
 
     def reserve(self, plan: str, least: int) -> int:
         """A number for an attempt at a plan, at least `least`, that no other attempt was given."""

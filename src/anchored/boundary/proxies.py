@@ -1,0 +1,35 @@
+"""A dead proxy in the environment of a replay, which only the installed boundary takes out.
+
+A Python that gets no boundary (started with -I by some wrapper, say) finds no way out by it, nor does a program in
+another language that honours these variables.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+
+_HELD = "ANCHORED_PROXIES"
+"""Environment variable with what the others were, as JSON."""
+
+_DEAD = "http://127.0.0.1:9"
+_NAMES = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+_EXCEPTIONS = ("no_proxy", "NO_PROXY")
+
+
+def dead_proxies(environment: Mapping[str, str]) -> dict[str, str]:
+    """What to set in a replay's environment besides what is there."""
+    held = {name: environment[name] for name in (*_NAMES, *_EXCEPTIONS) if name in environment}
+    return {_HELD: json.dumps(held), **dict.fromkeys(_NAMES, _DEAD), **dict.fromkeys(_EXCEPTIONS, "")}
+
+
+def restore_proxies() -> None:
+    """Gives this process the proxies that the user has set, or none. Inverts `dead_proxies`."""
+    held = os.environ.pop(_HELD, None)
+    if held is None:
+        return
+    before: dict[str, str] = json.loads(held)
+    for name in (*_NAMES, *_EXCEPTIONS):
+        os.environ.pop(name, None)
+    os.environ.update(before)
