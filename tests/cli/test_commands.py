@@ -11,7 +11,7 @@ from anchored.canonical import clip, visible
 
 COMMAND = Path(sys.executable).with_name("anchored")
 ROOT = Path(__file__).parents[2]
-COMMANDS = ("record", "list", "show", "diff", "verify", "replay", "export", "rm")
+COMMANDS = ("record", "list", "show", "diff", "verify", "replay", "test new", "export", "rm")
 
 
 def anchored(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -21,7 +21,7 @@ def anchored(*arguments: str, folder: Path | None = None) -> subprocess.Complete
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_option_is_documented(command: str) -> None:
     """docs/commands.md names each option that --help knows, and no other."""
-    done = anchored(command, "--help")
+    done = anchored(*command.split(), "--help")
     assert done.returncode == 0
     known = set(re.findall(r"--[a-z][a-z-]+", done.stdout)) - {"--help", "--json", "--store"}
     text = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
@@ -31,10 +31,10 @@ def test_every_option_is_documented(command: str) -> None:
 
 def test_readme_uses_only_commands_and_options_that_exist() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    used = re.findall(r"^(?:\$ )?anchored (\w+)(.*)$", text, re.MULTILINE)
+    used = re.findall(r"^(?:\$ )?anchored (test new|\w+)(.*)$", text, re.MULTILINE)
     assert {command for command, _ in used} == set(COMMANDS)
     for command, rest in used:
-        known = anchored(command, "--help").stdout
+        known = anchored(*command.split(), "--help").stdout
         options = re.findall(r"--[a-z][a-z-]+", rest.partition("#")[0].partition(" -- ")[0])
         assert all(option in known for option in options), (command, rest)
 

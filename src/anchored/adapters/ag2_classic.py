@@ -18,7 +18,7 @@ from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
 from typing import Any, cast
 
-from anchored.boundary import Gate, ToolCall, acting
+from anchored.boundary import Gate, ToolCall, acting, current_gate
 from anchored.errors import InstallError
 from anchored.events import Outcome
 
@@ -29,8 +29,8 @@ _depth: ContextVar[int] = ContextVar("anchored_ag2_chat_depth", default=0)
 _group_message: ContextVar[list[str] | None] = ContextVar("anchored_ag2_group_message", default=None)
 
 
-def install(autogen: ModuleType, gate: Gate) -> None:
-    """Puts the adapter into an imported `autogen`.
+def install(autogen: ModuleType) -> Callable[[Gate], None]:
+    """Puts the adapter into an imported `autogen`; what to say of it to a gate. Without a gate it changes nothing.
 
     Raises:
         InstallError: it is another framework of this name, or lacks what the adapter enters.
@@ -43,12 +43,12 @@ def install(autogen: ModuleType, gate: Gate) -> None:
         agent = autogen.ConversableAgent
         chat = autogen.GroupChat
         _wrap(wrapper, "create", _create)
-        _wrap(agent, "execute_function", lambda original: _execute(original, gate))
-        _wrap(agent, "a_execute_function", lambda original: _execute_async(original, gate))
-        _wrap(agent, "initiate_chat", lambda original: _initiate_chat(original, gate))
+        _wrap(agent, "execute_function", _execute)
+        _wrap(agent, "a_execute_function", _execute_async)
+        _wrap(agent, "initiate_chat", _initiate_chat)
         _wrap(chat, "append", _append)
-        _wrap(chat, "select_speaker", lambda original: _select_speaker(original, gate))
-        _wrap(_termination_event(), "__init__", lambda original: _terminated(original, gate))
+        _wrap(chat, "select_speaker", _select_speaker)
+        _wrap(_termination_event(), "__init__", _terminated)
     except AttributeError as error:
         raise InstallError(
             "The AG2 adapter does not fit this `autogen`.",
@@ -56,8 +56,12 @@ def install(autogen: ModuleType, gate: Gate) -> None:
             found=f"ag2 {found}: {error}",
             next_step="Install ag2 0.13.3, or record without AG2.",
         ) from error
-    gate.note("adapter", {"name": "ag2_classic", "package": "ag2", "version": found})
-    gate.note("cache_off", {"framework": "ag2", "cache": "cache_seed"})
+
+    def announce(gate: Gate) -> None:
+        gate.note("adapter", {"name": "ag2_classic", "package": "ag2", "version": found})
+        gate.note("cache_off", {"framework": "ag2", "cache": "cache_seed"})
+
+    return announce
 
 
 def _version() -> str:
@@ -82,6 +86,8 @@ def _create(original: _Method) -> _Method:
     """Model calls: the acting agent comes with the request; cached responses never answer in a model's place."""
 
     def create(self: Any, **config: Any) -> Any:
+        if current_gate() is None:
+            return original(self, **config)
         agent = config.get("agent")
         for settings in (config, *self._config_list):
             settings.pop("cache", None)
@@ -106,26 +112,28 @@ def _call(gate: Gate, agent: Any, func_call: dict[str, Any], call_id: str | None
     )
 
 
-def _execute(original: _Method, gate: Gate) -> _Method:
+def _execute(original: _Method) -> _Method:
     def execute_function(
         self: Any, func_call: dict[str, Any], call_id: str | None = None, verbose: bool = False
     ) -> Any:
+        gate = current_gate()
+        if gate is None:
+            return original(self, func_call, call_id=call_id, verbose=verbose)
         call = _call(gate, self, func_call, call_id)
         return call.run(lambda: original(self, func_call, call_id=call_id, verbose=verbose))
 
     return execute_function
 
 
-def _execute_async(original: _Method, gate: Gate) -> _Method:
+def _execute_async(original: _Method) -> _Method:
     async def a_execute_function(
         self: Any, func_call: dict[str, Any], call_id: str | None = None, verbose: bool = False
     ) -> Any:
-        call = _call(gate, self, func_call, call_id)
-
         async def run() -> object:
             return await cast("Awaitable[object]", original(self, func_call, call_id=call_id, verbose=verbose))
 
-        return await call.run_async(run)
+        gate = current_gate()
+        return await (run() if gate is None else _call(gate, self, func_call, call_id).run_async(run))
 
     return a_execute_function
 
@@ -140,10 +148,13 @@ def _text(value: object) -> str | None:
     return content if isinstance(content, str) else None
 
 
-def _select_speaker(original: _Method, gate: Gate) -> _Method:
+def _select_speaker(original: _Method) -> _Method:
     """Who speaks next, and by which model call, if a model chose."""
 
     def select_speaker(self: Any, *args: Any, **kwargs: Any) -> Any:
+        gate = current_gate()
+        if gate is None:
+            return original(self, *args, **kwargs)
         before = gate.last_model_end()
         speaker = original(self, *args, **kwargs)
         after = gate.last_model_end()
@@ -168,14 +179,15 @@ def _append(original: _Method) -> _Method:
     return append
 
 
-def _initiate_chat(original: _Method, gate: Gate) -> _Method:
+def _initiate_chat(original: _Method) -> _Method:
     """The final answer is the last message of a group chat, else the summary, of the outermost chat.
 
     Selector and nested chats lie inside it. The word TERMINATE is taken out, as AG2's own summary does.
     """
 
     def initiate_chat(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if _depth.get() > 0:
+        gate = current_gate()
+        if gate is None or _depth.get() > 0:
             return original(self, *args, **kwargs)
         depth, messages = _depth.set(1), _group_message.set([])
         try:
@@ -191,11 +203,11 @@ def _initiate_chat(original: _Method, gate: Gate) -> _Method:
     return initiate_chat
 
 
-def _terminated(original: _Method, gate: Gate) -> _Method:
+def _terminated(original: _Method) -> _Method:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
-        reason = kwargs.get("termination_reason")
-        if isinstance(reason, str):
+        reason, gate = kwargs.get("termination_reason"), current_gate()
+        if gate is not None and isinstance(reason, str):
             gate.note("stop_detail", {"text": reason})
 
     return __init__

@@ -2,6 +2,7 @@
 
 from anchored.attempts.check import Checked, check_words, checked, run_check
 from anchored.attempts.configuration import Project, missing_keys, read_project, recorded_environment
+from anchored.attempts.in_process import Run, record_block
 from anchored.attempts.intervene import check_intervention, choose_intervention
 from anchored.attempts.launch import Child, Launch, launch
 from anchored.attempts.record import Recorded, record
@@ -19,6 +20,7 @@ __all__ = [
     "Recorded",
     "Replay",
     "ReplayRequest",
+    "Run",
     "Timing",
     "Verdict",
     "changed_words",
@@ -30,6 +32,7 @@ __all__ = [
     "missing_keys",
     "read_project",
     "record",
+    "record_block",
     "recorded_environment",
     "replay",
     "run_check",

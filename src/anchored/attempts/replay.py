@@ -15,7 +15,7 @@ from anchored.attempts.launch import Launch, check_boundary, check_command, laun
 from anchored.attempts.record import close
 from anchored.attempts.verdict import Verdict, judge
 from anchored.attempts.watch import Timing, watch
-from anchored.canonical import JsonObject, visible
+from anchored.canonical import JsonObject, clip, visible
 from anchored.errors import RefusedError, UsageError
 from anchored.library import Library, load
 from anchored.receipts import build_receipt
@@ -33,6 +33,7 @@ from anchored.replaying import (
 
 _SHORT = 12
 _MOST_SHOWN = 8
+_TAIL_LINES = 12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +82,7 @@ class Replay:
         seconds: how long it took.
         seconds_to_end: from a divergence or refusal to the end of the program; None where there was none.
         output: where the program's output was kept, unless it was shown.
+        tail: the last lines of that output.
         changed: what was no longer as it was when the source was recorded.
         check: what the check said of it; None without a check, and where the prefix was not exact.
     """
@@ -95,6 +97,7 @@ class Replay:
     seconds: float
     seconds_to_end: float | None
     output: Path | None
+    tail: tuple[str, ...]
     changed: tuple[Changed, ...]
     check: Checked | None
 
@@ -110,6 +113,7 @@ class Replay:
         Raises:
             NotReproduced: with the difference in words.
         """
+        __tracebackhide__ = True  # pytest shows the test's own line
         if not self.verdict.holds:
             raise NotReproduced("\n".join(self.words()))
 
@@ -126,11 +130,17 @@ class Replay:
             lines += divergence_lines(divergence)
         if self.changed:
             lines.append(f"  changed since the recording: {changed_words(self.changed)}")
+        ended_early = verdict.kind in ("crashed", "failed") or (divergence is not None and divergence.kind == "missing")
+        if ended_early and self.tail:
+            whole = f" (all of them: {self.output})" if self.output is not None and self.output.exists() else ""
+            lines += [f"  the program's last words{visible(whole)}", *(f"    {clip(line, 140)}" for line in self.tail)]
         return lines
 
 
 class NotReproduced(AssertionError):
     """A replay was not what was recorded; the message says where and how it parted."""
+
+    __module__ = "anchored"
 
 
 def changed_words(changed: Sequence[Changed]) -> str:
@@ -256,6 +266,7 @@ def replay(
     receipt = None
     if verdict.prefix_exact and verdict.kind in ("exact", "live", "crashed"):
         receipt = build_receipt(source, recording)
+        library.keep_receipt(name, receipt)
     return Replay(
         name=name,
         attempt=attempt,
@@ -267,9 +278,19 @@ def replay(
         seconds=time.monotonic() - started,
         seconds_to_end=ended.after_poison,
         output=output,
+        tail=_tail(output),
         changed=tuple(changed_since(source, recording)),
         check=checked(recording),
     )
+
+
+def _tail(output: Path | None) -> tuple[str, ...]:
+    if output is None:
+        return ()
+    try:
+        return tuple(output.read_text(encoding="utf-8", errors="replace").splitlines()[-_TAIL_LINES:])
+    except OSError:
+        return ()
 
 
 def _recorded_command(source: Recording) -> tuple[str, ...]:

@@ -74,12 +74,17 @@ _INTERPRETER = re.compile(r"python[0-9.]*t?d?(\.exe)?|pypy[0-9.]*")
 _OPTIONS_WITH_VALUE = frozenset({"-X", "-W", "--check-hash-based-pycs"})
 
 
+def is_python(command: str) -> bool:
+    """Whether a command is a Python interpreter, by its name."""
+    return _INTERPRETER.fullmatch(os.path.basename(command)) is not None
+
+
 def ignored_by(command: Sequence[str]) -> str | None:
     """The option by which a Python command line shuts the boundary out (-I, -E or -S); None if none does.
 
     -I and -E ignore PYTHONPATH, by which the boundary comes; -S runs no `sitecustomize`.
     """
-    if not command or not _INTERPRETER.fullmatch(os.path.basename(command[0])):
+    if not command or not is_python(command[0]):
         return None
     skip = False
     for word in command[1:]:

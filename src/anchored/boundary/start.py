@@ -19,21 +19,26 @@ from anchored.boundary.crossing import Gate
 from anchored.boundary.effects import Declarations
 from anchored.boundary.guard import install_guard
 from anchored.boundary.loaded import as_now, loaded
-from anchored.boundary.process import use_gate
+from anchored.boundary.process import current_gate, use_gate
 from anchored.boundary.proxies import restore_proxies
 from anchored.boundary.recorder import Recorder
 from anchored.boundary.replayer import Replayer
 from anchored.boundary.stdin import watch_stdin
 from anchored.canonical import JsonObject
 from anchored.errors import DamagedError
-from anchored.library import FileJournal, load, read_order
+from anchored.library import FileJournal, Journal, load, read_order
 from anchored.replaying import plan_from
 
 INSTALL_FAILED = 125
 """Exit status of a process into which the boundary could not be put."""
 
 ADAPTERS = "anchored.adapters"
-"""Entry point group: an entry's name is the module whose import it waits for, its object takes that module."""
+"""Entry point group: an entry's name is the module whose import it waits for; its object takes that module, and gives
+what to say of it to a gate."""
+
+_put_in: list[bool] = []
+_announcements: list[Callable[[Gate], None]] = []
+"""What the installed adapters say of themselves to each new gate."""
 
 _TRANSPORTS = {"httpx": "anchored.boundary.transport_httpx"}
 
@@ -48,13 +53,29 @@ def start(path: Path) -> None:
     order = read_order(path)  # 1
     journal = FileJournal(path)
     gate = _gate(order, journal)  # 2
-    use_gate(gate)
-    os.register_at_fork(after_in_child=gate.forked)
     atexit.register(gate.close)
-    _await_imports(gate)  # 3
-    install_guard()  # 4
+    put_in(gate, journal, failed=abort)  # 3, 4, 5
     watch_stdin(gate)
-    journal.note(  # 5
+
+
+def put_in(gate: Gate, journal: Journal, *, failed: Callable[[str], None]) -> None:
+    """Makes `gate` the gate of this process and says hello. The doors are put in once and stay.
+
+    Args:
+        gate: the gate.
+        journal: where hello is said.
+        failed: called with the reason where a door does not fit a module that is imported.
+    """
+    use_gate(gate)
+    if not _put_in:
+        _put_in.append(True)
+        os.register_at_fork(after_in_child=_forked)
+        _await_imports(failed)
+        install_guard()
+    else:
+        for announce in _announcements:
+            announce(gate)
+    journal.note(
         "hello",
         {
             "process": os.getpid(),
@@ -63,6 +84,12 @@ def start(path: Path) -> None:
             "time": str(time.time_ns()),
         },
     )
+
+
+def _forked() -> None:
+    gate = current_gate()
+    if gate is not None:
+        gate.forked()
 
 
 def _gate(order: JsonObject, journal: FileJournal) -> Gate:
@@ -87,24 +114,28 @@ def _gate(order: JsonObject, journal: FileJournal) -> Gate:
     return Replayer(source, plan, journal, time.time_ns, patience=patience, watcher=watcher)
 
 
-def _await_imports(gate: Gate) -> None:
-    """Installs each door and adapter when its module is imported."""
+def _await_imports(failed: Callable[[str], None]) -> None:
+    """Installs each door and adapter when its module is imported, or now if it is."""
     for module, door in _TRANSPORTS.items():
-        _when_imported(module, lambda _, door=door: import_module(door).install())
+        _when_imported(module, lambda _, door=door: import_module(door).install(), failed)
     for entry in entry_points(group=ADAPTERS):
-        _when_imported(entry.name, lambda module, entry=entry: _install_adapter(entry, module, gate))
+        _when_imported(entry.name, lambda module, entry=entry: _install_adapter(entry, module), failed)
 
 
-def _install_adapter(entry: EntryPoint, module: ModuleType, gate: Gate) -> None:
-    entry.load()(module, gate)
+def _install_adapter(entry: EntryPoint, module: ModuleType) -> None:
+    announce = cast("Callable[[Gate], None]", entry.load()(module))
+    _announcements.append(announce)
+    gate = current_gate()
+    if gate is not None:
+        announce(gate)
 
 
-def _when_imported(module: str, install: Callable[[ModuleType], None]) -> None:
+def _when_imported(module: str, install: Callable[[ModuleType], None], failed: Callable[[str], None]) -> None:
     def hook(imported: ModuleType) -> None:
         try:
             install(imported)
         except BaseException as error:  # a boundary that is half there is none
-            abort(f"cannot install into {module}: {error}")
+            failed(f"cannot install into {module}: {error}")
 
     wrapt.register_post_import_hook(hook, module)
 

@@ -42,7 +42,7 @@ _FIRST_ERROR = 400
 
 
 def install() -> None:
-    """Puts the door into every synchronous client, those that exist already included.
+    """Puts the door into every synchronous client, those that exist already included. Without a gate it is open.
 
     Raises:
         InstallError: this httpx has another inside than the one that was seen.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from anchored.cli import diff, export, list_, record, replay, rm, show, verify
+from anchored.cli import diff, export, list_, make_test, record, replay, rm, show, verify
 from anchored.cli.app import app
 from anchored.cli.console import print_error
 from anchored.cli.exits import exit_code
@@ -20,4 +20,4 @@ def main() -> None:
         sys.exit(exit_code(error))
 
 
-__all__ = ["diff", "export", "list_", "main", "record", "replay", "rm", "show", "verify"]
+__all__ = ["diff", "export", "list_", "main", "make_test", "record", "replay", "rm", "show", "verify"]

@@ -12,7 +12,7 @@ from anchored import __version__
 from anchored.cli.console import out, use_color
 from anchored.library import Library
 
-_ORDER = ("record", "list", "show", "diff", "verify", "replay", "export", "rm")
+_ORDER = ("record", "list", "show", "diff", "verify", "replay", "test", "export", "rm")
 
 
 class _InOrder(TyperGroup):

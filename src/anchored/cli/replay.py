@@ -29,7 +29,6 @@ from anchored.canonical import JsonObject, clip, visible
 from anchored.cli.app import Json, Run, Store, app, library
 from anchored.cli.console import LINE_STYLES, err, print_json, progress, short_path
 from anchored.cli.exits import verdict_code, worst
-from anchored.cli.export import check_writable, write_file
 from anchored.cli.reading import final_text, position_of
 from anchored.cli.trials import Trial, live_tokens, print_trials
 from anchored.cli.verify import as_expected
@@ -37,8 +36,7 @@ from anchored.errors import DamagedError, UsageError
 from anchored.library import Library
 from anchored.recording import Recording
 from anchored.replaying import Guide, Unchanged, resolve_anchor
-
-_TAIL_LINES = 12
+from anchored.storage import check_writable, write_file
 
 
 @app.command("replay")
@@ -162,10 +160,8 @@ def replay_command(
         with progress(label, len(source.log), quiet=as_json or show_output) as update:
             attempt = replay(shelf, arms[arm], project=project, timing=timing, progress=update)
         done.append(Trial(arm=arm, replay=attempt))
-        if attempt.receipt is not None:
-            write_file(shelf.receipt_path(attempt.name), attempt.receipt)
-            if receipt is not None and (arm != "control" or len(arms) == 1):
-                write_file(receipt, attempt.receipt)
+        if attempt.receipt is not None and receipt is not None and (arm != "control" or len(arms) == 1):
+            write_file(receipt, attempt.receipt)
         if not as_json:
             _print_attempt(shelf, source, done[-1], receipt)
         if attempt.interrupted is not None:
@@ -246,10 +242,6 @@ def _print_attempt(shelf: Library, source: Recording, trial: Trial, receipt: Pat
         console.print(Text(line, style=style))
     for line in _remedy(verdict.details or {}):
         console.print(line)
-    divergence = verdict.divergence
-    ended_early = verdict.kind in ("crashed", "failed") or (divergence is not None and divergence.kind == "missing")
-    if ended_early and attempt.output is not None:
-        _print_tail(attempt.output)
     if attempt.receipt is not None:
         _print_answer(source, attempt)
         if attempt.check is not None:
@@ -289,18 +281,6 @@ def _remedy(details: JsonObject) -> list[str]:
         old = known[0] if len(known) == 1 else "OLD"
         return [f"  If it is the same model: --map-url {visible(old)}={visible(str(details['origin']))}"]
     return []
-
-
-def _print_tail(path: Path) -> None:
-    try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()[-_TAIL_LINES:]
-    except OSError:
-        return
-    console = err()
-    if lines:
-        console.print(f"  its last words (all of them: {short_path(path)})", style="dim")
-    for line in lines:
-        console.print(f"    {clip(line, 140)}")
 
 
 def _document(shelf: Library, trial: Trial) -> JsonObject:

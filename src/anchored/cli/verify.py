@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated
 
 import typer
 
 from anchored.canonical import Json as JsonValue
-from anchored.canonical import JsonObject, as_digest, parse_own, visible
+from anchored.canonical import JsonObject, as_digest, visible
 from anchored.cli.app import Json, Store, app, library
 from anchored.cli.console import out, print_json
 from anchored.errors import DamagedError, UsageError
-from anchored.library import Library
-from anchored.receipts import Checked, verify_receipt
-
-_RUN_STEPS = (
-    "every row: digests, chain, counts",
-    "every document: the fields of this format",
-    "the log: positions, pairs, parents, edges",
-    "every reference: the bytes behind each digest",
-    "the closing: size, head and recording digest",
-)
+from anchored.library import Library, verify_receipt_in, verify_run
 
 
 @app.command("verify")
@@ -56,23 +48,20 @@ def as_expected(text: str) -> str:
 
 
 def _verify_run(shelf: Library, reference: str, expected: str | None, *, as_json: bool) -> None:
-    recording = shelf.open(reference)
-    _check_expected(recording.digest, expected)
-    steps = list(_RUN_STEPS) + (["the digest that was expected"] if expected else [])
+    verified = verify_run(shelf, reference, expect=expected)
     if as_json:
         document: JsonObject = {
-            "digest": recording.digest,
-            "entries": len(recording.log),
-            "sealed": recording.closing is not None,
-            "checked": list[JsonValue](steps),
+            "digest": verified.digest,
+            "entries": verified.entries,
+            "sealed": verified.sealed,
+            "checked": list[JsonValue](verified.steps),
         }
         print_json(document)
         return
     console = out()
-    console.print(f"verified {recording.digest}: {len(recording.log)} entries")
-    for number, step in enumerate(steps, start=1):
-        console.print(f"  {number}. {step}")
-    if recording.closing is None:
+    console.print(f"verified {verified.digest}: {verified.entries} entries")
+    _print_steps(verified.steps)
+    if not verified.sealed:
         console.print(
             "  unsealed: the recorder was killed or is at work; entries after the last one would not be missed"
         )
@@ -90,21 +79,17 @@ def _verify_receipt_file(shelf: Library, path: Path, expected: str | None, *, as
             found=f"{path}: {error.strerror}",
             next_step="Check the path.",
         ) from error
-    alone = verify_receipt(data)
-    names = [_name(shelf, alone, which) for which in ("source", "replay")]
-    checked = alone
-    if names[0] is not None and names[1] is not None:
-        checked = verify_receipt(data, source=shelf.open(names[0]), replay=shelf.open(names[1]))
-    _check_expected(str(parse_own(data, what="The receipt")["predicate"]["digest"]), expected)  # pyright: ignore
+    verified = verify_receipt_in(shelf, data, expect=expected)
     if as_json:
-        print_json({"level": checked.level, "checked": list[JsonValue](checked.steps), "predicate": checked.predicate})
+        print_json(
+            {"level": verified.level, "checked": list[JsonValue](verified.steps), "predicate": verified.predicate}
+        )
         return
     console = out()
-    compared = f" {names[0]} and {names[1]}" if checked is not alone else ""
-    console.print(f"verified {visible(str(path))}: {checked.level}{compared}")
-    for number, step in enumerate(checked.steps, start=1):
-        console.print(f"  {number}. {step}")
-    if checked is alone:
+    compared = f" {' and '.join(verified.recordings)}" if verified.recordings else ""
+    console.print(f"verified {visible(str(path))}: {verified.level}{compared}")
+    _print_steps(verified.steps)
+    if verified.recordings is None:
         console.print(
             "  The recordings that it names are not both in this store, so it could only be checked by itself:"
         )
@@ -112,23 +97,6 @@ def _verify_receipt_file(shelf: Library, path: Path, expected: str | None, *, as
     console.print("  A receipt is evidence of what was replayed, never an authority to do anything.")
 
 
-def _name(shelf: Library, checked: Checked, which: str) -> str | None:
-    """The run in the store that the receipt names; for the replay the one that was made of this plan and attempt."""
-    predicate = cast("dict[str, Any]", checked.predicate)
-    names = shelf.by_digest(str(predicate[which]["recording"]))
-    plan = predicate["plan"]
-    for name, row in names:
-        is_replay = (row.plan, row.attempt) == (plan["digest"], plan["attempt"])
-        if which == "source" or is_replay:
-            return name
-    return None
-
-
-def _check_expected(actual: str, expected: str | None) -> None:
-    if expected is not None and actual != expected:
-        raise DamagedError(
-            "It is not what was expected.",
-            expected=expected,
-            found=actual,
-            next_step="Do not rely on it; get the file whose digest you trust.",
-        )
+def _print_steps(steps: Sequence[str]) -> None:
+    for number, step in enumerate(steps, start=1):
+        out().print(f"  {number}. {step}")

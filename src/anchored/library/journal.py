@@ -34,6 +34,10 @@ class FileJournal:
     def __init__(self, path: Path) -> None:
         self._file = RunFile.open(path)
 
+    def close(self) -> None:
+        """Nothing more is written."""
+        self._file.close()
+
     def claim(self, process: int) -> bool:
         return self._file.claim(process)
 

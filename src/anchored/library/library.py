@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from anchored.canonical import Json, JsonObject, canonical, storable
 from anchored.errors import AnchoredError, DamagedError, StoreError, UsageError
 from anchored.library.loading import load
 from anchored.recording import Closing, Opening, Recording, to_document
-from anchored.storage import IndexRow, ProjectIndex, RunFile
+from anchored.storage import IndexRow, ProjectIndex, RunFile, write_file
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _DIGEST_LIKE = re.compile(r"[0-9a-f]{8,64}")
@@ -118,6 +119,15 @@ class Library:
         file = RunFile.open(self.path(name))
         file.note(kind, canonical(storable(document)))
         file.close()
+
+    def adopt(self, run_file: Path) -> None:
+        """Copies a run file of another place into the store, under its own name."""
+        self._prepare()
+        shutil.copyfile(run_file, self.path(run_file.stem))
+
+    def keep_receipt(self, name: str, receipt: bytes) -> None:
+        """Keeps the receipt of a replay beside its run file."""
+        write_file(self.receipt_path(name), receipt)
 
     def discard(self, name: str) -> None:
         """Removes a run in which nothing was recorded."""

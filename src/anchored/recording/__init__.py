@@ -1,6 +1,6 @@
 """The log, the recording around it, its Merkle tree, its anchors, and the format's version."""
 
-from anchored.recording.anchor import Anchor, anchor_on, event_id, prefix_digest
+from anchored.recording.anchor import Anchor, anchor_on, check_anchor, event_id, prefix_digest
 from anchored.recording.documents import (
     FORMAT,
     Closing,
@@ -46,6 +46,7 @@ __all__ = [
     "Summary",
     "Tree",
     "anchor_on",
+    "check_anchor",
     "check_closing",
     "closing_from",
     "event_id",

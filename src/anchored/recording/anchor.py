@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from anchored.canonical import Digest, jcs_digest
+from anchored.errors import AnchorError
 from anchored.recording.log import Log
 
 
@@ -58,3 +60,34 @@ def anchor_on(log: Log, run: str, position: int) -> Anchor:
         entry=event.begin.digest,
         prefix=prefix_digest(log, position),
     )
+
+
+def check_anchor(log: Log, position: int) -> None:
+    """Whether an event begins at `position` and no other is in flight there.
+
+    Raises:
+        AnchorError: with the nearest quiescent anchors.
+    """
+    if log.quiescent(position):
+        return
+    event = log.event_of(position)
+    if event is None:
+        found = f"position {position} in a log of {len(log)} entries"
+    elif event.position != position:
+        found = f"position {position} is the end of the event that begins at {event.position}"
+    else:
+        pending = ", ".join(str(other.position) for other in log.pending_at(position))
+        found = f"{pending} still in flight at {position}"
+    raise AnchorError(
+        "No anchor can be put there.",
+        expected="the begin of an event at which no other is in flight",
+        found=found,
+        next_step=_nearest(log.quiescent_positions(), position),
+    )
+
+
+def _nearest(positions: Sequence[int], position: int) -> str:
+    before = [item for item in positions if item < position][-2:]
+    after = [item for item in positions if item > position][:2]
+    names = ", ".join(str(item) for item in (*before, *after))
+    return f"Nearest anchors that can serve: {names}." if names else "This log has none."

@@ -10,6 +10,7 @@ from typing import Protocol, cast
 from anchored.canonical import Digest, Json, JsonObject, jcs_digest, storable
 from anchored.errors import DamagedError
 from anchored.events import Begin, Entry, Request, Result, request_view, result_from_blobs
+from anchored.recording.anchor import Anchor, anchor_on, check_anchor
 from anchored.recording.documents import Closing, Final, Opening, Stop, to_document
 from anchored.recording.log import Event, Log
 
@@ -166,6 +167,15 @@ class Recording:
     def digest(self) -> Digest:
         """The recording digest."""
         return self.summary.recording
+
+    def anchor_at(self, position: int) -> Anchor:
+        """The anchor on the event that begins at `position`.
+
+        Raises:
+            AnchorError: none begins there, or another event is in flight there; with the nearest that can serve.
+        """
+        check_anchor(self.log, position)
+        return anchor_on(self.log, self.opening.run, position)
 
     def notes_of(self, kind: str) -> list[JsonObject]:
         """Documents of all notes of a kind, in order."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from anchored.errors import AnchorError
 from anchored.events import End, ToolValue
-from anchored.recording import Anchor, Log, anchor_on
+from anchored.recording import Anchor, Log, anchor_on, check_anchor
 from anchored.replaying.interventions import Guide, Intervention, ReplaceResult
-from anchored.replaying.policy import check_anchor
 
 
 def resolve_anchor(log: Log, run: str, position: int, intervention: Intervention) -> Anchor:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from anchored.errors import AnchorError, EffectRefused, RefusedError
+from anchored.errors import EffectRefused, RefusedError
 from anchored.events import Begin, End
-from anchored.recording import Event, Log, Recording
+from anchored.recording import Event, Log, Recording, check_anchor
 
 SAFE_EFFECTS = frozenset({"none", "read"})
 """Declared effects under which a tool may run live."""
@@ -76,37 +74,6 @@ def check_replayable(recording: Recording, *, size: int, anchored: bool, effects
                 found=f"effect {event.begin.declared.effect or 'undeclared'}",
                 next_step="Repeat with --effects allow if running it again is safe.",
             )
-
-
-def check_anchor(log: Log, position: int) -> None:
-    """Whether an event begins at `position` and no other is in flight there.
-
-    Raises:
-        AnchorError: with the nearest quiescent anchors.
-    """
-    if log.quiescent(position):
-        return
-    event = log.event_of(position)
-    if event is None:
-        found = f"position {position} in a log of {len(log)} entries"
-    elif event.position != position:
-        found = f"position {position} is the end of the event that begins at {event.position}"
-    else:
-        pending = ", ".join(str(other.position) for other in log.pending_at(position))
-        found = f"{pending} still in flight at {position}"
-    raise AnchorError(
-        "No anchor can be put there.",
-        expected="the begin of an event at which no other is in flight",
-        found=found,
-        next_step=_nearest(log.quiescent_positions(), position),
-    )
-
-
-def _nearest(positions: Sequence[int], position: int) -> str:
-    before = [item for item in positions if item < position][-2:]
-    after = [item for item in positions if item > position][:2]
-    names = ", ".join(str(item) for item in (*before, *after))
-    return f"Nearest anchors that can serve: {names}." if names else "This log has none."
 
 
 def _check_complete(recording: Recording) -> None:

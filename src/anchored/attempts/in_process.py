@@ -1,0 +1,137 @@
+"""Recording in this process, for as long as a `with` block lasts."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from anchored.attempts.configuration import declared_configuration, read_project
+from anchored.attempts.record import close
+from anchored.attempts.watch import Ended
+from anchored.boundary import Declarations, Recorder, current_gate, use_gate
+from anchored.boundary.loaded import loaded
+from anchored.boundary.program import program_command
+from anchored.boundary.start import put_in
+from anchored.boundary.trace import given_trace
+from anchored.canonical import JsonObject
+from anchored.errors import DamagedError, InstallError, StoreError, UsageError
+from anchored.library import FileJournal, Library
+from anchored.recording import FORMAT, Opening, Recording
+
+
+class Run:
+    """A run that is being recorded in this process.
+
+    Attributes:
+        name: its name in the store; None where the program is recorded or replayed from outside already.
+    """
+
+    def __init__(self, name: str | None) -> None:
+        self.name = name
+        self._recording: Recording | None = None
+
+    @property
+    def recording(self) -> Recording:
+        """The recording, once the block has ended.
+
+        Raises:
+            UsageError: it has not, or there is none of its own.
+        """
+        if self._recording is None:
+            raise UsageError(
+                "There is no recording of this block.",
+                expected="a block that has ended, in a program that is not recorded or replayed from outside",
+                found="a block that goes on" if self.name else "a program that is recorded or replayed from outside",
+                next_step="Read run.recording after the block, and only where run.name is not None.",
+            )
+        return self._recording
+
+    def close(self, recording: Recording) -> None:
+        """The block has ended, and this is what was recorded."""
+        self._recording = recording
+
+
+@contextmanager
+def record_block(
+    library: Library,
+    *,
+    name: str | None,
+    task: str | None,
+    program: str | None,
+    check: tuple[str, ...] | None,
+) -> Generator[Run]:
+    """Records what this process does inside.
+
+    Where the program is recorded or replayed from outside, that goes on and this does nothing.
+
+    Args:
+        library: where to.
+        name: the run's name; `block-1` and so on if None.
+        task: the task in the user's words.
+        program: "module:function" that does the same again, for replays.
+        check: a command that reads the answer and judges it.
+
+    Raises:
+        UsageError: there is such a run already.
+        InstallError: a door does not fit what is imported.
+    """
+    if current_gate() is not None:
+        yield Run(None)
+        return
+    folder = Path.cwd()
+    project = read_project(folder)
+    hash_seed = os.environ.get("PYTHONHASHSEED", "")
+    configuration = declared_configuration(
+        command=None if program is None else program_command(program),
+        folder=folder,
+        environment=os.environ,
+        project=project,
+        hash_seed=hash_seed if hash_seed.isdigit() else None,
+    )
+    opening = Opening(
+        format=FORMAT, run=secrets.token_hex(32), mode="record", task=task, configuration=dict(configuration)
+    )
+    order: JsonObject = {"mode": "record", "folder": str(folder), "created": str(time.time_ns())}
+    if name is None:
+        name = library.create_next("block", opening, order)
+    else:
+        library.create(name, opening, order)
+    trace = given_trace(os.environ)
+    if trace is not None:
+        library.note(name, "trace", trace)
+    journal = FileJournal(library.path(name))
+    declarations = Declarations(project.effects)
+    recorder = Recorder(journal, time.time_ns, declarations, look=lambda: loaded(folder, folder))
+    run = Run(name)
+    status = 0
+    try:
+        put_in(recorder, journal, failed=_does_not_fit)
+        yield run
+    except SystemExit as error:
+        status = error.code if isinstance(error.code, int) else 0 if error.code is None else 1
+        raise
+    except BaseException:
+        status = 1
+        raise
+    finally:
+        recorder.close()
+        use_gate(None)
+        journal.close()
+        try:
+            run.close(close(library, name, Ended(status=status, hello=True, by="itself"), check=check))
+        except (StoreError, DamagedError) as error:  # the recorder's loss, not the program's
+            sys.stderr.write(f"anchored: what was recorded of {name} cannot be read: {error.found}\n")
+
+
+def _does_not_fit(reason: str) -> None:
+    raise InstallError(
+        "The boundary does not fit this program.",
+        expected="the versions in README.md",
+        found=reason,
+        next_step="Install those versions, or record without this package.",
+    )
