@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -70,6 +70,7 @@ from anchored.replaying import (
     Guide,
     Intervene,
     Intervention,
+    Replace,
     ReplayPlan,
     Serve,
     Session,
@@ -467,6 +468,16 @@ def recorded(program: Program, *, world: World | None = None, task: str | None =
     return sealed(memory, opening(task=task), final)
 
 
+def one_event(call: Call, result: Result) -> Recording:
+    """A recording of one call, which got this result."""
+
+    def program() -> Program:
+        yield call
+
+    outcome = Outcome.FAILURE if isinstance(result, Raised) else Outcome.SUCCESS
+    return recorded(program(), world=cast("World", lambda _: (result, outcome)))
+
+
 def record_to(
     library: Library, name: str, program: Program, *, world: World | None = None, created: int = 1, run_id: str = RUN
 ) -> Recording:
@@ -560,13 +571,17 @@ def replayed(
             for position in session.covered_by(event.position) if isinstance(answer, Serve) else ():
                 _copy(source, ledger, position)
             return started, answer, source.result(event), event.outcome
-        started = ledger.begin(asked, declared=call.crossing().declared, observation={}, durable=False)
+        seen: JsonObject = {"replaced": True} if isinstance(answer, Replace) else {}
+        started = ledger.begin(asked, declared=call.crossing().declared, observation=seen, durable=False)
         body = call.body
         if isinstance(answer, Intervene):
             session.sent(started.position)
             assert isinstance(answer.intervention, Guide)
             body = answer.intervention.apply(method="POST", path=call.path, body=body)
             changed[started.position] = http_request(method="POST", path=call.path, query="", headers=(), body=body)
+        if isinstance(answer, Replace):
+            session.sent(started.position)
+            return started, answer, answer.result, Outcome.SUCCESS
         sent.append(body)
         return started, answer, None, Outcome.UNKNOWN
 
@@ -589,7 +604,7 @@ def replayed(
                 end(started, outcome, result)
             return tuple(result for result, _ in results)
         started, answer, result, outcome = begin(step)
-        if not isinstance(answer, Serve):
+        if not isinstance(answer, (Serve, Replace)):
             with enclosed_by(started.position):
                 if step.inside is not None:
                     result, outcome = run(step.inside(), cross)

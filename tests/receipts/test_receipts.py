@@ -36,7 +36,7 @@ from anchored.events import HttpResult
 from anchored.library import leaves
 from anchored.receipts import PREDICATE_TYPE, Counts, build_receipt, verify_receipt
 from anchored.recording import Note, Recording, Replayed, event_id, prefix_digest
-from anchored.replaying import Guide, ReplayPlan
+from anchored.replaying import Guide, ReplaceResult, ReplayPlan, changed_since
 
 TOOL = Path(__file__).parents[2] / "tools" / "verify_receipt.py"
 ANCHOR = 18
@@ -689,3 +689,29 @@ def test_a_replay_whose_anchor_never_began_is_told() -> None:
     assert len(held.replay.log) == ANCHOR
     assert held.statement["predicate"]["regenerated"] == "none"
     assert check(held.receipt, held.replay) == "matches the recordings"
+
+
+def test_a_result_that_was_put_in_is_counted_apart() -> None:
+    """R0-09: what was put in was neither served nor live."""
+    result = ReplaceResult(result=HttpResult(status=200, headers=(), body=b'{"choices": []}'))
+    driven = replayed(SOURCE, team(), anchor=ANCHOR, intervention=result, world=World(5))
+    one = case(driven, plan_of(SOURCE, anchor=ANCHOR, intervention=result))
+    counts = one.statement["predicate"]["counts"]
+    assert counts["replaced"] == 1
+    assert counts["live"] == len(driven.live)
+    assert one.statement["predicate"]["intervention"]["kind"] == "replace_result"
+    assert verify_receipt(one.receipt, source=SOURCE, replay=one.replay).level == "matches the recordings"
+
+
+def test_what_changed_since_the_recording_is_told() -> None:
+    """Issue, configuration: files and packages by name; what both do not know is not compared."""
+    was: dict[str, Any] = {"files": {"a.py": "1", "b.py": "2", "c.py": "3"}, "packages": {"openai": "1.0"}}
+    now: dict[str, Any] = {"files": {"a.py": "1", "b.py": "4"}, "packages": {"openai": "2.0"}}
+    source = replace(SOURCE, notes=[*SOURCE.notes, Note(kind="loaded", document=was)])
+    replay = CASES["full"].replay
+    assert CASES["full"].statement["predicate"]["changed"] == []
+    looked = replace(replay, notes=[*replay.notes, Note(kind="loaded", document=now)])
+    receipt = json.loads(build_receipt(source, looked))
+    assert receipt["predicate"]["changed"] == ["file b.py", "file c.py", "package openai"]
+    changed = changed_since(source, looked)
+    assert [(part.recorded, part.now) for part in changed] == [("2", "4"), ("3", "none"), ("1.0", "2.0")]

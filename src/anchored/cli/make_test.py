@@ -109,7 +109,7 @@ def test_new_command(
     """Write a pytest file and a fixture that replay a run.
 
     Without --at: the whole run, exact, without a key or a network. With --at: the exact prefix, then live, and an
-    answer that the check (or --expect-answer) accepts.
+    answer that is right.
     """
     shelf = library(store)
     check_intervention(anchored=at is not None, guide=guide, set_result=set_result)
