@@ -76,7 +76,7 @@ test: check
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 figures: setup
-	ANCHORED_FIGURES=docs/figures.md $(BIN)/python -m pytest -q tests/frameworks tests/storage tests/replaying
+	ANCHORED_THOROUGH=1 ANCHORED_FIGURES=docs/figures.md $(BIN)/python -m pytest -q tests/frameworks tests/storage tests/replaying
 
 demo: setup
 	$(BIN)/python demo/run.py

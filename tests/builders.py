@@ -493,6 +493,29 @@ def record_to(
     return load(library.path(name))
 
 
+def store_recording(library: Library, name: str, recording: Recording, order: JsonObject) -> None:
+    """Puts a recording that is in memory into a store, every digest as it is there."""
+    journal = FileJournal(library.create(name, recording.opening, order))
+    for record in recording.records:
+        entry = record.entry
+        if isinstance(entry, Begin):
+            request = recording.contents.request(entry.request)
+            journal.append(record, request=request, blobs=request.blobs, durable=False)
+            continue
+        event = recording.log.event_at(entry.begin)
+        result = recording.result(event) if event else None
+        blobs = () if result is None else (result_blob(result), *result.contents())
+        journal.append(record, request=None, blobs=blobs, durable=False)
+    for note in recording.notes:
+        if note.kind == "owner":
+            journal.claim(cast("int", note.document["process"]))
+        elif note.kind != "order":
+            journal.note(note.kind, note.document)
+    close_journal(journal)
+    assert recording.closing is not None
+    library.finish(name, recording.closing)
+
+
 def close_journal(journal: FileJournal) -> None:
     """What the end of the recorded process does to its connection."""
     journal._file.close()  # pyright: ignore[reportPrivateUsage]

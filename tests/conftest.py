@@ -42,6 +42,12 @@ def seed() -> int:
 
 
 @pytest.fixture(scope="session")
+def thorough() -> bool:
+    """Whether to try everything, as `make figures` does, and not a sample of it."""
+    return os.environ.get("ANCHORED_THOROUGH") == "1"
+
+
+@pytest.fixture(scope="session")
 def team():
     """An invented run of five agents, in memory. Do not change it."""
     return builders.recorded(builders.team())
