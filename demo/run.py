@@ -21,6 +21,7 @@ STORE = OUT / "store"
 ANCHORED = Path(sys.executable).with_name("anchored")
 VERIFIER = HERE.parent / "tools" / "verify_receipt.py"
 TRIALS = 3
+TASK = "How many lamps per kilometre does the Corvane Tunnel have?"
 GUIDANCE = "Use the current figure, not the superseded one; check the year."
 
 
@@ -69,10 +70,13 @@ def main() -> None:
     log = OUT / "endpoint.jsonl"
     with running_endpoint(HERE / "script.py", seed=0, log=log) as endpoint:
         record(story, endpoint.url)
-    full_replay(story, calls=len(log.read_text().splitlines()), log=log)
+    del os.environ["OPENAI_BASE_URL"]
+    full_replay(story, log=log)
     with running_endpoint(HERE / "script.py", seed=3, log=log) as endpoint:
         os.environ["OPENAI_BASE_URL"] = endpoint.url
         control, guided = experiment(story)
+    del os.environ["OPENAI_BASE_URL"]
+    test(story)
     receipt(story)
     print(f"\nWithout a change {control} of {TRIALS} replays were right, with the guidance {guided} of {TRIALS}.")
     print("The prefix was the same in all of them, byte for byte: only the suffix differs. So few trials show")
@@ -85,23 +89,26 @@ def record(story: Story, url: str) -> None:
     os.environ["OPENAI_BASE_URL"] = url
     story.chapter(
         "Record a failing run",
-        "The program is demo/team.py, an ordinary AG2 program. A scripted endpoint on this machine plays the model.",
+        "The program is demo/team.py, an ordinary AG2 program. A scripted endpoint on this machine plays the model.\n"
+        "demo/check.py reads an answer and says whether it is right.",
     )
-    team = [sys.executable, "team.py"]
-    task = "How many lamps per kilometre does the Corvane Tunnel have?"
-    command = ("anchored", "record", "--name", "team", "--task", task, "--", *team)
-    output = story.run(*command, quiet=True, shown=f'anchored record --name team --task "{task}" -- python team.py')
-    answer = output.splitlines()[-1]
-    print(f"\n  The team says: {answer}")
-    check = subprocess.run([sys.executable, str(HERE / "check.py")], input=answer, text=True, check=False)
-    if check.returncode == 0:
-        sys.exit("The demo expected a failing run, and found a right answer. Choose another seed for the endpoint.")
+    output = story.run(
+        *("anchored", "record", "--name", "team", "--task", TASK, "--check", f"{sys.executable} check.py"),
+        *("--", sys.executable, "team.py"),
+        quiet=True,
+        shown=f'anchored record --name team --task "{TASK}" --check "python check.py" -- python team.py',
+    )
+    print(f"\n  The team says: {output.splitlines()[-1]}")
+    outcome = listed()[-1]["outcome"]
+    if outcome != "failing":
+        sys.exit(f"The demo expected a failing run, and found one that is {outcome}. Choose another seed.")
     print("  That is wrong: it took the figure of 2009, which the survey of 2021 replaced.")
     story.chapter("Look at it", "Every model call and every tool call, in the order in which they happened.")
     story.run("anchored", "show", "team")
 
 
-def full_replay(story: Story, *, calls: int, log: Path) -> None:
+def full_replay(story: Story, *, log: Path) -> None:
+    calls = len(log.read_text().splitlines())
     story.chapter(
         "Replay it to the end, with the endpoint shut down",
         "The program runs again. Each request is compared with the recorded one before its recorded result is served.",
@@ -114,24 +121,21 @@ def full_replay(story: Story, *, calls: int, log: Path) -> None:
 
 
 def experiment(story: Story) -> tuple[int, int]:
+    """Control against guidance from the deciding call; how many of each were right."""
     anchor = deciding_call()
     story.chapter(
-        f"Go live at event {anchor}, with nothing changed: the control",
+        f"Go live at event {anchor}: with nothing changed, and with guidance",
         f"Event {anchor} is where the researcher takes a figure. Up to there the recording is served; from there on the"
-        " team is live.\nWhat luck alone gives is what a repair must be compared with.",
-    )
-    story.run("anchored", "replay", "team", "--at", str(anchor), "--trials", str(TRIALS))
-    story.chapter(
-        "The same with guidance at the anchor", "One message is added to that one request. Nothing else differs."
+        " team is live.\nThe control shows what luck alone gives. In the other arm one message is added to that one"
+        " request, and nothing else differs.",
     )
     story.run(
         *("anchored", "replay", "team", "--at", str(anchor), "--guide", GUIDANCE, "--trials", str(TRIALS)),
         *("--receipt", str(OUT / "receipt.json")),
     )
-    listed = json.loads(subprocess.run([str(ANCHORED), "list", "--json"], stdout=subprocess.PIPE, check=True).stdout)
-    replays = [item["name"] for item in listed if item["mode"] == "replay"]
-    right = [answered_right(name) for name in replays[-2 * TRIALS :]]
-    return sum(right[:TRIALS]), sum(right[TRIALS:])
+    attempts = listed()[-2 * TRIALS :]
+    right = [attempt["outcome"] == "passing" for attempt in attempts]
+    return sum(right[::2]), sum(right[1::2])
 
 
 def deciding_call() -> int:
@@ -144,13 +148,21 @@ def deciding_call() -> int:
     return before[-1]
 
 
-def answered_right(name: str) -> bool:
-    shown = json.loads(
-        subprocess.run([str(ANCHORED), "show", name, "--json"], stdout=subprocess.PIPE, check=True).stdout
+def listed() -> list[dict[str, str]]:
+    """The runs of the store, oldest first."""
+    return json.loads(subprocess.run([str(ANCHORED), "list", "--json"], stdout=subprocess.PIPE, check=True).stdout)
+
+
+def test(story: Story) -> None:
+    story.chapter(
+        "Make a test of the failing run",
+        "A pytest file and a fixture. It takes no key and no network, and fails when the program asks anything else.",
     )
-    check = [sys.executable, str(HERE / "check.py")]
-    done = subprocess.run(check, input=shown["final"]["text"], text=True, check=False, stdout=subprocess.DEVNULL)
-    return done.returncode == 0
+    story.run("anchored", "test", "new", "team", "--into", str(OUT / "tests"), shown="anchored test new team")
+    story.run(
+        *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(OUT / "tests")),
+        shown="pytest demo/out/tests",
+    )
 
 
 def receipt(story: Story) -> None:
@@ -159,10 +171,7 @@ def receipt(story: Story) -> None:
         "tools/verify_receipt.py uses the standard library alone and shares no code with anchored.\n"
         "The leaf files hold digests, no content.",
     )
-    guided = json.loads(subprocess.run([str(ANCHORED), "list", "--json"], stdout=subprocess.PIPE, check=True).stdout)[
-        -1
-    ]
-    for which, name in (("source", "team"), ("replay", guided["name"])):
+    for which, name in (("source", "team"), ("replay", listed()[-1]["name"])):
         story.run("anchored", "export", name, "--leaves", str(OUT / f"{which}.leaves.json"))
     leaves = ["--source", str(OUT / "source.leaves.json"), "--replay", str(OUT / "replay.leaves.json")]
     story.run(

@@ -30,7 +30,7 @@ from anchored.cli.app import Json, Run, Store, app, library
 from anchored.cli.console import LINE_STYLES, err, print_json, progress, short_path
 from anchored.cli.exits import verdict_code, worst
 from anchored.cli.reading import final_text, position_of
-from anchored.cli.trials import Trial, live_tokens, print_trials
+from anchored.cli.trials import Trial, first_difference, live_tokens, print_trials
 from anchored.cli.verify import as_expected
 from anchored.errors import DamagedError, UsageError
 from anchored.library import Library
@@ -167,7 +167,7 @@ def replay_command(
         if attempt.interrupted is not None:
             break
     if as_json:
-        print_json([_document(shelf, item) for item in done])
+        print_json([_document(shelf, source, item) for item in done])
     elif trials is not None:
         print_trials(source, done)
     interrupted = done[-1].replay.interrupted
@@ -283,7 +283,7 @@ def _remedy(details: JsonObject) -> list[str]:
     return []
 
 
-def _document(shelf: Library, trial: Trial) -> JsonObject:
+def _document(shelf: Library, source: Recording, trial: Trial) -> JsonObject:
     attempt = trial.replay
     verdict = attempt.verdict
     anchor = attempt.plan.anchor
@@ -304,6 +304,7 @@ def _document(shelf: Library, trial: Trial) -> JsonObject:
         "answer": attempt.answer,
         "check": attempt.check.document() if attempt.check else None,
         "changed": [dataclasses.asdict(part) for part in attempt.changed],
+        "first_difference": first_difference(source, attempt),
         "live_tokens": live_tokens(attempt),
         "seconds": f"{attempt.seconds:.3f}",
         "seconds_to_end": None if attempt.seconds_to_end is None else f"{attempt.seconds_to_end:.3f}",

@@ -11,7 +11,8 @@ from anchored.canonical import clip
 from anchored.cli.console import out, print_table
 from anchored.cli.reading import event_line, final_text
 from anchored.recording import Recording
-from anchored.replaying import compare, parting
+
+_SAYING = 48
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,23 +55,36 @@ def _row(source: Recording, trial: Trial) -> tuple[str, ...]:
         attempt.name,
         attempt.verdict.kind,
         attempt.check.outcome if attempt.check else "–",
-        _first_difference(source, attempt),
+        first_difference(source, attempt),
         str(live_tokens(attempt)),
         f"{attempt.seconds:.1f}",
         clip(final_text(attempt.recording), 100) or "none",
     )
 
 
-def _first_difference(source: Recording, attempt: Replay) -> str:
-    """The first event that is not the recorded one, by the attempt's own position."""
-    steps = compare(source, attempt.recording)
-    place = parting(steps)
-    if place is None:
+def first_difference(source: Recording, attempt: Replay) -> str:
+    """The first event at which other words were said than in the recording, by the attempt's own position.
+
+    Words, not bytes: no two live responses have the same ids.
+    """
+    ones, others = (_said(recording) for recording in (source, attempt.recording))
+    for (_, one), (position, other) in zip(ones, others, strict=False):
+        if one != other:
+            return f"{position} {clip(other[-1], _SAYING)}"
+    if len(ones) == len(others):
         return "none"
-    step = steps[place]
-    event = step.right or step.left
-    what = {"result": "another result", "changed": "another request", "left": "not made", "right": "new"}
-    return "none" if event is None else f"{event.position} {clip(event.begin.name, 20)}, {what.get(step.kind, '')}"
+    return f"{others[len(ones)][0]} goes on" if len(others) > len(ones) else f"{ones[len(others)][0]} ends before"
+
+
+def _said(recording: Recording) -> list[tuple[int, tuple[str, ...]]]:
+    """Of each event its position, who called what, and what came of it."""
+    return [
+        (
+            event.position,
+            (event.begin.actor or "", event.begin.kind, event.begin.name, event_line(recording, event).says),
+        )
+        for event in recording.log.events
+    ]
 
 
 def _sum(arm: str, attempts: Sequence[Replay]) -> str:
