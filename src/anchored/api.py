@@ -121,8 +121,8 @@ def replay(
     """Restarts the program in a process of its own and serves the recording back into it, once.
 
     Args:
-        run: a name, a digest prefix, a trace id, `last`, the path of a run file, or a recording of the store. Of a run
-            file the attempt is kept nowhere.
+        run: a name, a digest prefix, a trace id, `last`, a recording of the store, or the path of a run file. That is
+            data, not orders: `command` or `program` must say what to run, and the attempt is kept nowhere.
         at: the event to anchor on; None replays to the end, nothing live.
         guide: a user message to append at the anchor.
         set_result: a file with the result to give to the event at the anchor; `.json` is all of it, any other its text.
@@ -180,6 +180,7 @@ def replay(
             patience=patience,
             check=_check(check, where),
             folder=where,
+            trusted=not isinstance(run, Path),
         )
         timing = Timing(grace=grace, handshake=handshake, timeout=timeout)
         return attempt_replay(shelf, request, project=read_project(where), timing=timing)

@@ -268,13 +268,53 @@ def test_verifying_runs_and_receipts(folder: Path) -> None:
 
 
 def test_a_run_file_outside_of_a_store(folder: Path) -> None:
-    """Of a fixture nothing is kept, and it may be read-only and in a folder that cannot be written."""
+    """Of a fixture nothing is kept, and it may be read-only; its command and its check are data, not orders."""
     place = folder / "fixtures" / "lookup.sqlite"
     place.parent.mkdir()
     place.write_bytes((folder / ".anchored" / "runs" / "lookup.sqlite").read_bytes())
     place.chmod(0o444)
-    replay = anchored.replay(place)
+    replay = anchored.replay(place, program="lookup:main")
     replay.require_exact()
     assert anchored.load(place).digest == anchored.load("lookup").digest
     assert [path.name for path in place.parent.iterdir()] == ["lookup.sqlite"]
     assert len(list((folder / ".anchored" / "runs").glob("*.sqlite"))) == 1
+    with pytest.raises(UsageError, match="data, not orders"):
+        anchored.replay(place)
+
+
+def test_of_a_run_file_only_what_is_declared_here_is_restored(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Design, Attempts: a recording of another place names no check to run, no variable, and no host for a key."""
+    (folder / "anchored.toml").write_text('[environment]\nkeep = ["OURS", "THEIRS"]\n')
+    (folder / "shows.py").write_text(
+        "import os, anchored, lookup\nlookup.main()\n"
+        "print({name: os.environ.get(name) for name in ('OURS', 'THEIRS', 'TZ', 'SOME_BASE_URL', 'SOME_API_KEY')})\n"
+    )
+    variables = {
+        "OURS": "1",
+        "THEIRS": "2",
+        "TZ": "UTC",
+        "SOME_BASE_URL": "http://198.51.100.7/v1",
+        "SOME_API_KEY": "x",
+    }
+    with monkeypatch.context() as set_here:
+        for name, value in variables.items():
+            set_here.setenv(name, value)
+        check = ("--check", "touch checked")
+        command = [Path(sys.executable).with_name("anchored"), "record", "--name", "shows", *check]
+        subprocess.run([*command, "--", sys.executable, "shows.py"], check=True, capture_output=True)
+    (folder / "checked").unlink()
+    (folder / "anchored.toml").write_text('[environment]\nkeep = ["OURS"]\n')
+    place = folder / "elsewhere.sqlite"
+    place.write_bytes((folder / ".anchored" / "runs" / "shows.sqlite").read_bytes())
+    for run, at, theirs, url, key in (
+        ("shows", None, "2", variables["SOME_BASE_URL"], "sk-anchored-replays-need-no-key"),
+        ("shows", 2, "2", variables["SOME_BASE_URL"], None),
+        (place, None, None, variables["SOME_BASE_URL"], "sk-anchored-replays-need-no-key"),
+        (place, 2, None, None, None),
+    ):
+        replay = anchored.replay(run, at=at, command=[sys.executable, "shows.py"])
+        replay.require_exact()
+        shown = {"OURS": "1", "THEIRS": theirs, "TZ": "UTC", "SOME_BASE_URL": url, "SOME_API_KEY": key}
+        assert replay.tail[-1] == str(shown), (run, at)
+        assert (folder / "checked").exists() == (run == "shows")
+        (folder / "checked").unlink(missing_ok=True)

@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -88,7 +88,9 @@ def recorded_environment(environment: Mapping[str, str], names: Iterable[str]) -
     return {name: environment[name] for name in sorted({*_KEPT, *names, *endpoints}) if name in environment}
 
 
-def restored_environment(source: Recording, environment: Mapping[str, str], *, live: bool) -> dict[str, str]:
+def restored_environment(
+    source: Recording, environment: Mapping[str, str], *, live: bool, declared: Sequence[str] | None = None
+) -> dict[str, str]:
     """What to set for a replay, besides what is set now.
 
     Kept variables are restored; one that says where a model is only where none is set. A key that was set then and is
@@ -98,6 +100,8 @@ def restored_environment(source: Recording, environment: Mapping[str, str], *, l
         source: the recording.
         environment: what is set now.
         live: whether something may go live.
+        declared: where the recording is of another place, the names that this project keeps: nothing else is taken from
+            it but the locale and the time zone, and where nothing goes live, where the model was.
     """
     configuration = source.opening.configuration
     kept = cast("dict[str, str]", configuration["environment"])
@@ -105,6 +109,7 @@ def restored_environment(source: Recording, environment: Mapping[str, str], *, l
         name: value
         for name, value in kept.items()
         if not (_is_never_kept(name) or (name.endswith(_ENDPOINTS) and environment.get(name)))
+        and (declared is None or name in (*_KEPT, *declared) or (name.endswith(_ENDPOINTS) and not live))
     }
     if not live:
         restored.update(dict.fromkeys(missing_keys(source, environment), _NO_KEY))

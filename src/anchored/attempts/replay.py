@@ -52,6 +52,8 @@ class ReplayRequest:
         check: a command that reads the answer and judges it; the recording's own if None.
         folder: where the program runs; where it was recorded if None.
         show_output: leave the program's output on this terminal.
+        trusted: it was recorded here, so its command, check and whole environment may be used. A run file of another
+            place is data, not orders.
     """
 
     name: str
@@ -65,6 +67,7 @@ class ReplayRequest:
     check: tuple[str, ...] | None = None
     folder: Path | None = None
     show_output: bool = False
+    trusted: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,7 +208,7 @@ def replay(
     plan = make_plan(source, request, project)
     attempt = library.next_attempt(plan.digest)
     configuration = source.opening.configuration
-    command = request.command or _recorded_command(source)
+    command = request.command or _recorded_command(source, trusted=request.trusted)
     folder = request.folder or Path(str(configuration["folder"]))
     if not folder.is_dir():
         raise UsageError(
@@ -252,7 +255,12 @@ def replay(
             folder=folder,
             run_file=run_file,
             hash_seed=cast("str | None", configuration["hash_seed"]),
-            environment=restored_environment(source, os.environ, live=plan.anchor is not None),
+            environment=restored_environment(
+                source,
+                os.environ,
+                live=plan.anchor is not None,
+                declared=None if request.trusted else project.environment,
+            ),
             output=output,
             stdin=stdin,
             own_group=True,
@@ -261,8 +269,8 @@ def replay(
     ended = watch(child, run_file, timing, progress=progress)
     verdict = judge(source, load(run_file), plan, ended)
     library.note(name, "verdict", verdict.document())
-    check = (request.check or _recorded_check(source)) if verdict.holds else None
-    recording = close(library, name, ended, check=check)
+    check = request.check or (_recorded_check(source) if request.trusted else None)
+    recording = close(library, name, ended, check=check if verdict.holds else None)
     receipt = None
     if verdict.prefix_exact and verdict.kind in ("exact", "live", "crashed"):
         receipt = build_receipt(source, recording)
@@ -293,7 +301,14 @@ def _tail(output: Path | None) -> tuple[str, ...]:
         return ()
 
 
-def _recorded_command(source: Recording) -> tuple[str, ...]:
+def _recorded_command(source: Recording, *, trusted: bool) -> tuple[str, ...]:
+    if not trusted:
+        raise UsageError(
+            "A run file of another place is data, not orders: its command is not run unasked.",
+            expected='command=[…] or program="module:function"',
+            found="neither",
+            next_step="Say what to run; `anchored.load(path).configuration` shows what was recorded.",
+        )
     command = cast("list[str] | None", source.opening.configuration["command"])
     if command is None:
         raise UsageError(
