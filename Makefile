@@ -27,12 +27,13 @@ compile = $(uv) pip compile --quiet --universal --python-version 3.11 --generate
   --annotation-style line $(if $(UPGRADE),--upgrade)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test figures demo build requirements clean
+.PHONY: help setup check test conformance figures demo build requirements clean
 
 help:
 	@echo 'make setup         create $(VENV) with everything pinned in requirements/ (PYTHON=python3.13 picks the Python)'
 	@echo 'make check         format, lint, types, and who imports whom'
 	@echo 'make test          check, then the tests (PYTEST_ARGS="-k digest" goes to pytest)'
+	@echo 'make conformance   start programs in every way we know and let them misbehave: docs/launching.md'
 	@echo 'make demo          run the demo'
 	@echo 'make figures       measure docs/figures.md again, by the tests that it names'
 	@echo 'make build         wheel and sdist into dist/'
@@ -72,8 +73,12 @@ check: setup
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports --no-logo
 
+# Two processes, since most of a test's time is a program that starts; a file's tests stay together and share their stand.
 test: check
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
+
+conformance: setup
+	ANCHORED_LAUNCHING=docs/launching.md $(BIN)/python -m pytest -q tests/conformance
 
 figures: setup
 	ANCHORED_THOROUGH=1 ANCHORED_FIGURES=docs/figures.md $(BIN)/python -m pytest -q tests/frameworks tests/storage tests/replaying

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from anchored.boundary.guard import ignored_by
+from anchored.boundary.guard import ignored_by, reads_program
 from anchored.boundary.loaded import as_now, loaded
 from anchored.boundary.program import program_command, program_target
 from anchored.boundary.proxies import dead_proxies, restore_proxies
@@ -36,12 +36,36 @@ from anchored.errors import UsageError
         ("python -u -- -I", None),
         ("python - -I", None),
         ("team -I", None),
+        ("env -i python team.py", "-i"),
+        ("/usr/bin/env - A=1 python3 team.py", "-"),
+        ("env A=1 python -E team.py", "-E"),
+        ("env A=1 python team.py -i", None),
+        ("env -u B A=1 python team.py", None),
         ("python", None),
     ],
 )
 def test_options_that_shut_the_boundary_out(command: str, option: str | None) -> None:
     """-I and -E ignore PYTHONPATH, -S runs no sitecustomize; what follows the program is the program's own."""
     assert ignored_by(command.split()) == option
+
+
+@pytest.mark.parametrize(
+    ("command", "reads"),
+    [
+        ("python", True),
+        ("python -", True),
+        ("python -u -X dev - more", True),
+        ("python -W error", True),
+        ("python team.py", False),
+        ("python -m team", False),
+        ("python -c pass", False),
+        ("python -V", False),
+        ("python -u team.py -", False),
+    ],
+)
+def test_a_program_on_standard_input_is_known_by_its_command_line(command: str, reads: bool) -> None:
+    """Then, and only then, all of standard input is the program's text."""
+    assert reads_program(command.split()) == reads
 
 
 def test_no_command_is_no_python() -> None:

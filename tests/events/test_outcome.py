@@ -29,7 +29,7 @@ OTHERS = [
     ["success"],
     ("success",),
     {"success": True},
-    object(),
+    pytest.param(object(), id="object"),
     Outcome,
 ]
 

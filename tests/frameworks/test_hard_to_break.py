@@ -1,5 +1,6 @@
 """What breaks recorders: children, full disks, signals, closed descriptors, redirects, odd exceptions, races."""
 
+import json
 import os
 import signal
 import subprocess
@@ -7,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -342,3 +344,48 @@ def test_a_watcher_that_is_a_zombie_watches_nothing(plain: Stand) -> None:
     time.sleep(5)
     assert plain.calls() == calls
     replayed.wait()
+
+
+def test_programs_in_other_languages_are_named(plain: Stand) -> None:
+    """What they do is not seen: the recording says so, and the receipt names each."""
+    done = plain.record("others", write(plain, "others", OTHERS))
+    assert done.status == 0, done.err
+    assert "programs:     sh, uname: what they did is not seen" in done.err
+    for place in ((), ("--at", "2")):
+        done, attempt = plain.replay("others", *place)
+        assert done.status == 0, (done.err, attempt)
+        predicate = json.loads(Path(attempt["receipt"]).read_text())["predicate"]
+        assert predicate["unobserved"] == ["program sh", "program uname"]
+
+
+OTHERS = """
+import subprocess
+ask("one")
+subprocess.run(["uname"], stdout=subprocess.DEVNULL)
+os.system("true")
+ask("two")
+"""
+
+
+def test_proxies_are_the_programs_own_again_when_it_is_live(plain: Stand) -> None:
+    """A dead proxy stands in the way of what inherits the environment in the prefix, and of nothing after it."""
+    program = write(plain, "proxies", PROXIES)
+    proxies = {"HTTPS_PROXY": "http://proxy.invalid:1", "NO_PROXY": "127.0.0.1"}
+    done = plain.anchored("record", "--name", "proxies", "--", sys.executable, program, **proxies)
+    assert done.out.splitlines() == ["http://proxy.invalid:1", "http://proxy.invalid:1"] * 2, done.err
+    shown = plain.anchored("replay", "proxies", "--at", "2", "--show-output", **proxies)
+    assert shown.status == 0, shown.err
+    seen = ["http://proxy.invalid:1", "http://127.0.0.1:9"]
+    assert shown.out.splitlines() == [*seen, "http://proxy.invalid:1", "http://proxy.invalid:1"]
+
+
+PROXIES = """
+import subprocess
+def show():
+    print(os.environ["HTTPS_PROXY"], flush=True)
+    subprocess.run(["sh", "-c", "echo $HTTPS_PROXY"])
+ask("one")
+show()
+ask("two")
+show()
+"""

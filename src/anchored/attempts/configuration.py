@@ -145,7 +145,8 @@ def declared_configuration(
 def learned_configuration(recording: Recording) -> JsonObject:
     """The whole configuration: what was declared, and what the run showed."""
     process = _owner(recording)
-    hello = next((note for note in recording.notes_of("hello") if note.get("process") == process), _NOBODY)
+    hellos = recording.notes_of("hello")
+    hello = next((note for note in hellos if note.get("process") == process), hellos[0] if hellos else _NOBODY)
     adapters = {str(note["name"]): f"{note['package']} {note['version']}" for note in recording.notes_of("adapter")}
     caches = sorted({f"{note['framework']}: {note['cache']}" for note in recording.notes_of("cache_off")})
     origins: set[str] = set()

@@ -9,11 +9,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from anchored.attempts.isolate import isolated_command
+from anchored.attempts.processes import end_processes
 from anchored.boundary.guard import ATTEMPT_VARIABLE, ignored_by
 from anchored.boundary.proxies import dead_proxies
 from anchored.errors import RefusedError, UsageError
@@ -32,8 +34,9 @@ class Launch:
         hash_seed: PYTHONHASHSEED; None leaves it as it is here.
         environment: variables to set besides those of this process.
         output: where its output goes; None leaves it on this terminal.
-        stdin: what it reads on its standard input, where it gets a session of its own; None for nothing.
+        stdin: what it reads on its standard input; None for nothing where it gets a session of its own, else for ours.
         own_group: it gets a session of its own, so that all of it can be ended.
+        isolated: it gets no network, where the system allows that.
         quiet: its standard output goes to standard error, so that ours is free.
     """
 
@@ -45,6 +48,7 @@ class Launch:
     output: Path | None
     stdin: bytes | None = None
     own_group: bool = False
+    isolated: bool = False
     quiet: bool = False
 
 
@@ -54,22 +58,29 @@ class Child:
 
     Attributes:
         process: the process.
+        run_file: the file of its attempt.
         own_group: it leads a process group of its own, so that all it started can be ended with it.
     """
 
     process: subprocess.Popen[bytes]
+    run_file: Path
     own_group: bool
 
     def end(self) -> None:
         """Ends the program at once, with all it started where it has a group of its own."""
-        try:
-            if self.own_group:
-                os.killpg(self.process.pid, signal.SIGKILL)
-            else:
-                self.process.kill()
-        except ProcessLookupError:
-            pass
+        if not self.own_group:
+            self.process.kill()
+            self.process.wait()
+            return
+        self.end_rest()
         self.process.wait()
+
+    def end_rest(self) -> None:
+        """Ends what a program with a group of its own has started, and the program."""
+        if self.own_group:
+            with suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            end_processes(self.run_file)
 
 
 def check_command(command: tuple[str, ...], folder: Path) -> None:
@@ -93,7 +104,7 @@ def check_boundary(command: tuple[str, ...]) -> None:
     if option is not None:
         raise RefusedError(
             "This program would run without the boundary.",
-            expected="Python without -I, -E and -S",
+            expected="Python without -I, -E and -S, and `env` without -i",
             found=f"{option} in {' '.join(command)}",
             next_step="Leave the option out, after `--`.",
         )
@@ -126,14 +137,14 @@ def launch(order: Launch) -> Child:
     environment["PYTHONPATH"] = f"{_SITE}{os.pathsep}{earlier}" if earlier else str(_SITE)
     with ExitStack() as files:
         given: IO[bytes] | int | None = subprocess.DEVNULL if order.own_group else None
-        if order.own_group and order.stdin is not None:
+        if order.stdin is not None:
             given = files.enter_context(tempfile.TemporaryFile())
             given.write(order.stdin)
             given.seek(0)
         try:
             output = None if order.output is None else files.enter_context(order.output.open("wb"))
             process = subprocess.Popen(
-                order.command,
+                isolated_command(order.command) if order.isolated else order.command,
                 cwd=order.folder,
                 env=environment,
                 stdout=output if output is not None else (sys.stderr if order.quiet else None),
@@ -143,4 +154,4 @@ def launch(order: Launch) -> Child:
             )
         except OSError as error:
             raise _cannot_start(order.command, str(error.strerror)) from error
-    return Child(process=process, own_group=order.own_group)
+    return Child(process=process, run_file=order.run_file, own_group=order.own_group)

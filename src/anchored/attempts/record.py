@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import secrets
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,13 +13,18 @@ from pathlib import Path
 from anchored.attempts.check import run_check
 from anchored.attempts.configuration import declared_configuration, learned_configuration, read_project
 from anchored.attempts.launch import Launch, check_command, launch
+from anchored.attempts.processes import processes_of
 from anchored.attempts.watch import Ended, Timing, watch
+from anchored.boundary.guard import is_python, reads_program
 from anchored.boundary.trace import given_trace
 from anchored.canonical import JsonObject
 from anchored.errors import DamagedError, RecordingLost, StoreError
 from anchored.events import HttpResult, Outcome, model_output
 from anchored.library import Library, load
 from anchored.recording import FORMAT, Closing, Final, Opening, Recording, Stop, summarize
+
+_LAST_MOMENTS = 1.0
+"""Seconds that helpers of a program, such as those of `multiprocessing`, may take to end after it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +40,11 @@ class Recorded:
     name: str
     recording: Recording
     ended: Ended
+
+    @property
+    def observed(self) -> bool:
+        """Whether the boundary was there: without it nothing was recorded."""
+        return self.ended.hello and not self.recording.notes_of("install_failed")
 
 
 def record(
@@ -87,6 +99,9 @@ def record(
     trace = given_trace(os.environ)
     if trace is not None:
         library.note(name, "trace", trace)
+    program = _program_on_stdin(command)
+    if program is not None:
+        library.note(name, "stdin", {"data": base64.b64encode(program).decode("ascii"), "process": os.getpid()})
     child = launch(
         Launch(
             command=command,
@@ -95,11 +110,13 @@ def record(
             hash_seed=hash_seed,
             environment={},
             output=None,
+            stdin=program,
             quiet=quiet,
         )
     )
     ended = watch(child, run_file, timing)
     try:
+        _note_left_behind(library, name)
         return Recorded(name=name, recording=close(library, name, ended, check=check), ended=ended)
     except (StoreError, DamagedError) as error:
         raise RecordingLost(
@@ -110,8 +127,41 @@ def record(
         ) from error
 
 
+def _note_left_behind(library: Library, name: str) -> None:
+    """Says so where processes with the boundary in them go on after the program has ended: they are not waited for."""
+    deadline = time.monotonic() + _LAST_MOMENTS
+    while left := _bound(library, name):
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.02)
+    if not left:
+        return
+    lost: JsonObject = {
+        "position": len(load(library.path(name)).log),
+        "reason": f"{len(left)} of its processes went on after the program had ended",
+    }
+    library.note(name, "incomplete", lost)
+
+
+def _bound(library: Library, name: str) -> list[int]:
+    """The processes of a run that are there still and have the boundary."""
+    left = processes_of(library.path(name))
+    if not left:
+        return []
+    said = [note.get("process") for note in load(library.path(name)).notes_of("hello")]
+    return [process for process in left if process in said]
+
+
+def _program_on_stdin(command: tuple[str, ...]) -> bytes | None:
+    """Standard input where it holds the program itself, which Python then reads to its end; None elsewhere."""
+    if not is_python(command[0]) or sys.stdin is None or sys.stdin.isatty():  # pyright: ignore[reportUnnecessaryComparison]
+        return None
+    return sys.stdin.buffer.read() if reads_program(command) else None
+
+
 def close(library: Library, name: str, ended: Ended, *, check: tuple[str, ...] | None) -> Recording:
     """Closes a run by what is in the store, with what its check says of it, and reads it back."""
+    library.take_lost(name)
     recording = load(library.path(name))
     configuration = learned_configuration(recording)
     stop = stop_of(recording, ended)

@@ -264,6 +264,7 @@ def replay(
             output=output,
             stdin=stdin,
             own_group=True,
+            isolated=plan.anchor is None and not plan.unobserved,
         )
     )
     ended = watch(child, run_file, timing, progress=progress)

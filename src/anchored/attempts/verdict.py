@@ -48,7 +48,7 @@ class Verdict:
 def judge(source: Recording, replay: Recording, plan: ReplayPlan, ended: Ended) -> Verdict:
     """Judges an attempt.
 
-    1. Without a hello nothing was observed.
+    1. Without a hello, or with a door that does not fit, nothing was observed.
     2. A poison decides by its cause.
     3. The prefix in the replay's log must be the source's, entry by entry, and the anchor must have begun.
     4. The program must have ended as the recording's did; after an anchor, without a crash.
@@ -59,7 +59,7 @@ def judge(source: Recording, replay: Recording, plan: ReplayPlan, ended: Ended) 
         plan: what was to be done.
         ended: how the program ended.
     """
-    if not ended.hello:  # 1
+    if not ended.hello or replay.notes_of("install_failed"):  # 1
         return Verdict(kind="failed", reason=_without_hello(ended), prefix_exact=False)
     size = len(source.log) if plan.anchor is None else plan.anchor.position
     exact = _same_prefix(source, replay, size)
@@ -89,9 +89,9 @@ def judge(source: Recording, replay: Recording, plan: ReplayPlan, ended: Ended) 
 def _without_hello(ended: Ended) -> str:
     if ended.by == "handshake":
         return "the boundary did not say hello in time, and the program was ended"
-    if ended.status == INSTALL_FAILED:
+    if ended.status == INSTALL_FAILED or ended.hello:
         return "the boundary could not be put into the program's Python"
-    return "the program ended without a boundary: it runs no Python, or Python with -I, -E or -S"
+    return "the program ended without a boundary: it runs no Python, or Python with -I, -E or -S, or went on behind it"
 
 
 def _same_prefix(source: Recording, replay: Recording, size: int) -> bool:

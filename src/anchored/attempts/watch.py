@@ -77,6 +77,7 @@ def watch(child: Child, run_file: Path, timing: Timing, *, progress: Callable[[i
                 notes = _notes(file, required=child.own_group)
                 hello = hello or "hello" in notes
                 if status is not None:
+                    child.end_rest()
                     return Ended(status=status, hello=hello, by="itself", after_poison=_since(notes))
                 while received:
                     number = received.pop()

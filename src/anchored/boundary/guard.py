@@ -18,6 +18,9 @@ from anchored.boundary.process import current_gate
 ATTEMPT_VARIABLE = "ANCHORED_ATTEMPT"
 """Environment variable that names the run file of the attempt; a child without it has no boundary."""
 
+_MULTIPROCESSING = f"{os.sep}pymp-"
+"""In the paths of the sockets by which `multiprocessing` reaches its own processes, which have the boundary."""
+
 _INSIDE: ContextVar[bool] = ContextVar("anchored_inside_door", default=False)
 _installed: list[bool] = []
 
@@ -62,16 +65,17 @@ def _audit(event: str, arguments: tuple[object, ...]) -> None:
     else:
         return
     gate = current_gate()
-    if gate is not None:
-        gate.connecting(_shown(address), inside=_INSIDE.get())
+    shown = _shown(address)
+    if gate is not None and _MULTIPROCESSING not in shown:
+        gate.connecting(shown, inside=_INSIDE.get())
 
 
-_SPAWNING = {"subprocess.Popen": 3, "os.exec": 2, "os.posix_spawn": 2}
+_SPAWNING = {"subprocess.Popen": 3, "os.exec": 2, "os.posix_spawn": 2, "os.system": 0}
 """Audit events that start a program, and which argument is its environment (None: this process's own)."""
 
 
 _INTERPRETER = re.compile(r"python[0-9.]*t?d?(\.exe)?|pypy[0-9.]*")
-_OPTIONS_WITH_VALUE = frozenset({"-X", "-W", "--check-hash-based-pycs"})
+_OPTIONS_WITH_VALUE = frozenset({"--check-hash-based-pycs"})
 
 
 def is_python(command: str) -> bool:
@@ -80,42 +84,67 @@ def is_python(command: str) -> bool:
 
 
 def ignored_by(command: Sequence[str]) -> str | None:
-    """The option by which a Python command line shuts the boundary out (-I, -E or -S); None if none does.
+    """The option by which a command line shuts the boundary out (-I, -E or -S of Python, -i of env); None if none does.
 
-    -I and -E ignore PYTHONPATH, by which the boundary comes; -S runs no `sitecustomize`.
+    -I and -E ignore PYTHONPATH, by which the boundary comes; -S runs no `sitecustomize`; -i passes no environment on.
     """
+    if command and os.path.basename(command[0]) == "env":
+        given = [word for word in command[1:] if "=" not in word]
+        cleared = next((word for word in given if word in ("-", "-i", "--ignore-environment")), None)
+        program = next((place for place, word in enumerate(given) if is_python(word)), len(given))
+        return cleared if cleared in given[:program] else ignored_by(given[program:])
     if not command or not is_python(command[0]):
         return None
-    skip = False
-    for word in command[1:]:
-        if skip:
-            skip = False
-        elif not word.startswith("-") or word in ("-", "--"):
-            return None
-        elif word.startswith("--"):
-            skip = word in _OPTIONS_WITH_VALUE
-        else:
-            for place, letter in enumerate(word[1:], 1):
-                if letter in "IES":
-                    return f"-{letter}"
-                if letter in "cm":
-                    return None
-                if letter in "XW":
-                    skip = place == len(word) - 1
-                    break
-    return None
+    letters, _ = _options(command[1:])
+    return next((f"-{letter}" for letter in letters if letter in "IES"), None)
+
+
+def reads_program(command: Sequence[str]) -> bool:
+    """Whether a Python command line takes the program from standard input."""
+    letters, rest = _options(command[1:])
+    return not set("cmVh?") & set(letters) and (not rest or rest[0] == "-")
+
+
+def _options(words: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """The letters of Python's own options, up to the program, and the words from the program on."""
+    letters = ""
+    place = 0
+    while place < len(words):
+        word = words[place]
+        if not word.startswith("-") or word == "-":
+            break
+        if word.startswith("--"):
+            place += 2 if word in _OPTIONS_WITH_VALUE else 1
+            if word == "--":
+                break
+            continue
+        place += 1
+        for at, letter in enumerate(word[1:], 1):
+            letters += letter
+            if letter in "cm":
+                return letters, words[place:]
+            if letter in "XW":
+                place += at == len(word) - 1
+                break
+    return letters, words[place:]
 
 
 def _check_child(event: str, arguments: tuple[object, ...]) -> None:
+    gate = current_gate()
+    if gate is None:
+        return
+    executable = _text(arguments[0])
+    if event == "os.system":
+        gate.spawning("sh", bound=True, python=False)
+        return
     environment = arguments[_SPAWNING[event]]
     held = cast("Mapping[object, object]", os.environ if environment is None else environment)
     try:
         kept = ATTEMPT_VARIABLE in held or (held is not os.environ and ATTEMPT_VARIABLE.encode() in held)
     except TypeError:
         kept = False
-    gate = current_gate()
-    if gate is not None and (not kept or ignored_by(_words(arguments[1])) is not None):
-        gate.spawning(_text(arguments[0]))
+    bound = kept and ignored_by(_words(arguments[1])) is None
+    gate.spawning(executable, bound=bound, python=is_python(executable))
 
 
 def _words(arguments: object) -> list[str]:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 _HELD = "ANCHORED_PROXIES"
 """Environment variable with what the others were, as JSON."""
 
+_held_back: list[bool] = []
 _DEAD = "http://127.0.0.1:9"
 _NAMES = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 _EXCEPTIONS = ("no_proxy", "NO_PROXY")
@@ -25,11 +26,30 @@ def dead_proxies(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def restore_proxies() -> None:
-    """Gives this process the proxies that the user has set, or none. Inverts `dead_proxies`."""
+    """Gives this process the proxies that the user has set, or none. Inverts `dead_proxies`.
+
+    Python sees them in `os.environ`. What reads the environment past Python still finds the dead one, and so do the
+    children that inherit it, until `release_proxies`; a Python among them finds what was held too.
+    """
     held = os.environ.pop(_HELD, None)
     if held is None:
         return
     before: dict[str, str] = json.loads(held)
-    for name in (*_NAMES, *_EXCEPTIONS):
-        os.environ.pop(name, None)
+    dead = {name: os.environ.pop(name, "") for name in (*_NAMES, *_EXCEPTIONS)}
     os.environ.update(before)
+    for name, value in (*dead.items(), (_HELD, held)):
+        os.putenv(name, value)
+    _held_back.append(True)
+
+
+def release_proxies() -> None:
+    """From here on children and native code may go where Python may: the replay is live."""
+    if not _held_back:
+        return
+    _held_back.clear()
+    for name in (*_NAMES, *_EXCEPTIONS, _HELD):
+        value = os.environ.get(name)
+        if value is None:
+            os.unsetenv(name)
+        else:
+            os.putenv(name, value)

@@ -96,8 +96,13 @@ class Recorder:
         with self._lock, self._harmless():
             self._journal.note(kind, document, once=once)
 
-    def spawning(self, command: str) -> None:
-        self._note_new("unobserved", {"address": f"child without boundary: {command}", "process": os.getpid()}, command)
+    def spawning(self, command: str, *, bound: bool, python: bool) -> None:
+        name = os.path.basename(command)
+        if not bound:
+            seen: JsonObject = {"address": f"child without boundary: {command}", "process": os.getpid()}
+            self._note_new("unobserved", seen, command)
+        elif not python:
+            self._note_new("program", {"name": name, "process": os.getpid()}, f"program {name}")
 
     def close(self) -> None:
         """The process ends: what could not be said until now is tried once more."""
@@ -169,4 +174,4 @@ class Recorder:
             self._journal.note("incomplete", self._lost, once=True)
             self._told = True
         except (StoreError, RecursionError):
-            return
+            self._told = self._journal.lost(self._lost)

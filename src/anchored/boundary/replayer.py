@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from fnmatch import fnmatchcase
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -12,6 +13,7 @@ from anchored.boundary.actors import current_parent
 from anchored.boundary.crossing import Crossing, Passage, Poisoned
 from anchored.boundary.effects import Declarations
 from anchored.boundary.ledger import Clock, Ledger
+from anchored.boundary.proxies import release_proxies
 from anchored.canonical import Json, JsonObject
 from anchored.errors import StoreError
 from anchored.events import Begin, Blob, Declared, End, Outcome, Request, Result, result_blob
@@ -64,6 +66,7 @@ class Replayer:
         self._turn = threading.Condition(threading.RLock())
         self._poisoned = False
         self._owner: int | None = None
+        self._programs: set[str] = set()
         self._origins = _origins(source, plan)
 
     def declared(self, name: str, function: object) -> Declared:
@@ -79,6 +82,7 @@ class Replayer:
                 declared = answer.event.begin.declared
                 begin = self._write_begin(asked, crossing, declared=declared, durable=crossing.may_write)
                 return Passage(action="enter", begin=begin)
+            release_proxies()
             if isinstance(answer, Replace):
                 begin = self._write_begin(asked, crossing, declared=crossing.declared, durable=False, replaced=True)
                 self._session.sent(begin.position)
@@ -130,7 +134,7 @@ class Replayer:
         """Refuses every connection before the anchor, and all that comes after a poison."""
         host = address.rsplit(":", 1)[0]
         seen: JsonObject = {"address": address, "process": os.getpid()}
-        if host in self._plan.unobserved or address in self._plan.unobserved:
+        if any(fnmatchcase(host, pattern) or fnmatchcase(address, pattern) for pattern in self._plan.unobserved):
             self.note("unobserved", seen)
             return
         with self._turn:
@@ -146,10 +150,15 @@ class Replayer:
                 )
         raise ConnectionRefusedError(f"anchored: no connection outside the boundary while replaying: {address}")
 
-    def spawning(self, command: str) -> None:
-        """A child without our environment could do anything, so before the anchor there is none."""
+    def spawning(self, command: str, *, bound: bool, python: bool) -> None:
+        """A child without our environment could do anything, so before the anchor there is none; after a poison none
+        at all. Programs in other languages are named: what they do is not seen."""
+        name = os.path.basename(command)
         with self._turn:
-            if self._session.live and not self._poisoned:
+            if not self._poisoned and (bound or self._session.live):
+                if not python and name not in self._programs:
+                    self._programs.add(name)
+                    self.note("program", {"name": name, "process": os.getpid()})
                 return
             if not self._poisoned:
                 self.poison("guard", f"the program starts a child without the boundary: {command}")

@@ -142,6 +142,9 @@ def _when_imported(module: str, install: Callable[[ModuleType], None], failed: C
 
 def abort(reason: str) -> None:
     """Ends this process at once: without a boundary it would go live."""
+    gate = current_gate()
+    if gate is not None:
+        gate.note("install_failed", {"reason": reason, "process": os.getpid()})
     sys.stderr.write(f"anchored: {reason}\nanchored: this process ends, so that nothing goes live unobserved.\n")
     sys.stderr.flush()
     os._exit(INSTALL_FAILED)

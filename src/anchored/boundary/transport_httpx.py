@@ -210,13 +210,16 @@ class _Tee(httpx.SyncByteStream):
             closed=closed,
             error=error,
         )
-        self._gate.end(
-            self._passage,
-            outcome=self._outcome(error),
-            result=result,
-            observation=self._observation,
-            sent=self._sent,
-        )
+        try:
+            self._gate.end(
+                self._passage,
+                outcome=self._outcome(error),
+                result=result,
+                observation=self._observation,
+                sent=self._sent,
+            )
+        except Poisoned as poisoned:  # the status is out already; a BaseException would kill threads without a word
+            raise httpx.ReadError(POISON_TEXT) from poisoned
 
     def _outcome(self, error: Failure | None) -> Outcome:
         if error is not None:
@@ -237,7 +240,8 @@ class _Recorded(httpx.SyncByteStream):
         if self._result.error is not None:
             raise rebuild(self._result.error)
         if self._result.closed:
-            raise self._gate.poison("divergence", "the program reads past where it closed the recorded stream")
+            self._gate.poison("divergence", "the program reads past where it closed the recorded stream")
+            raise httpx.ReadError(POISON_TEXT)
 
 
 def _crossing(request: httpx.Request, body: bytes) -> Crossing:

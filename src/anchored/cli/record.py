@@ -16,7 +16,7 @@ from anchored.cli.app import Json, Store, app, library
 from anchored.cli.console import err, labelled, print_json, short
 from anchored.cli.exits import NOT_RECORDED
 from anchored.errors import UsageError
-from anchored.recording import Event
+from anchored.recording import Event, Recording
 
 
 @app.command("record", context_settings={"allow_extra_args": False})
@@ -60,7 +60,7 @@ def record_command(
         check=None if check is None else check_words(check, Path.cwd()),
         quiet=as_json,
     )
-    if not done.ended.hello:
+    if not done.observed:
         shelf.discard(done.name)
         _say_nothing_was_recorded(done)
         sys.exit(NOT_RECORDED)
@@ -78,6 +78,11 @@ def unobserved(done: Recorded) -> list[str]:
     found += [f"{note['kind']} {note['name']} from process {note['process']}" for note in recording.notes_of("foreign")]
     found += [f"all from entry {note['position']} on: {note['reason']}" for note in recording.notes_of("incomplete")]
     return found
+
+
+def _programs(recording: Recording) -> list[str]:
+    """Programs in other languages that the run started."""
+    return sorted({str(note["name"]) for note in recording.notes_of("program")})
 
 
 def _document(done: Recorded) -> JsonObject:
@@ -100,7 +105,8 @@ def _document(done: Recorded) -> JsonObject:
         "final": {"text": closing.final.text, "source": closing.final.source} if closing and closing.final else None,
         "check": judged.document() if (judged := checked(recording)) else None,
         "unobserved": list[JsonValue](unobserved(done)),
-        "observed": done.ended.hello,
+        "programs": list[JsonValue](_programs(recording)),
+        "observed": done.observed,
     }
 
 
@@ -129,6 +135,9 @@ def _print(done: Recorded) -> None:
     if missed:
         rows["so"] = "what is not observed cannot be served back: a replay refuses it"
     labelled(console, rows)
+    programs = _programs(recording)
+    if programs:
+        labelled(console, {"programs": f"{', '.join(programs)}: what they did is not seen"})
     undeclared = sorted({event.begin.name for event in recording.log.events if _is_undeclared(event)})
     if undeclared:
         rows = {
@@ -146,7 +155,7 @@ def _is_undeclared(event: Event) -> bool:
 def _say_nothing_was_recorded(done: Recorded) -> None:
     console = err()
     console.print("anchored: nothing was recorded.", style="bold")
-    if done.ended.status == INSTALL_FAILED:
+    if done.ended.status == INSTALL_FAILED or done.ended.hello:
         console.print("  The boundary could not be put into the program's Python; it says why above.")
     else:
         console.print("  No boundary was put into this program: it runs no Python, or Python with -I, -E or -S.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -27,12 +28,27 @@ class Journal(Protocol):
         """Says something outside the log; with `once`, only if nothing of this kind was said before."""
         ...
 
+    def lost(self, document: JsonObject) -> bool:
+        """Says by another way from where on the log lacks entries; whether that could be said."""
+        ...
+
 
 class FileJournal:
     """A journal that writes a run file."""
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         self._file = RunFile.open(path)
+
+    def lost(self, document: JsonObject) -> bool:
+        path = lost_path(self._path)
+        try:
+            path.write_bytes(canonical(storable(document)))
+        except OSError:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+            return False
+        return True
 
     def close(self) -> None:
         """Nothing more is written."""
@@ -69,3 +85,8 @@ def _request_row(request: Request) -> RequestRow:
         field=request.field,
         digests=tuple(message.digest for message in request.messages),
     )
+
+
+def lost_path(run_file: Path) -> Path:
+    """Where a recorder whose run file is lost to it says so."""
+    return run_file.with_suffix(".lost")

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from anchored.canonical import Json, JsonObject, canonical, storable
+from anchored.canonical import Json, JsonObject, canonical, parse_own, storable
 from anchored.errors import AnchoredError, DamagedError, StoreError, UsageError
+from anchored.library.journal import lost_path
 from anchored.library.loading import load
 from anchored.recording import Closing, Opening, Recording, to_document
 from anchored.storage import IndexRow, ProjectIndex, RunFile, write_file
@@ -128,6 +129,18 @@ class Library:
     def keep_receipt(self, name: str, receipt: bytes) -> None:
         """Keeps the receipt of a replay beside its run file."""
         write_file(self.receipt_path(name), receipt)
+
+    def take_lost(self, name: str) -> None:
+        """Puts what a recorder said beside its run file into it."""
+        path = lost_path(self.path(name))
+        if not path.exists():
+            return
+        try:
+            said = parse_own(path.read_bytes(), what="What a recorder lost")
+        except DamagedError:
+            said: JsonObject = {"position": 0, "reason": "the recorder lost its file, and could not say when"}
+        self.note(name, "incomplete", said)
+        path.unlink()
 
     def discard(self, name: str) -> None:
         """Removes a run in which nothing was recorded."""

@@ -61,7 +61,7 @@ def build_receipt(source: Recording, replay: Recording) -> bytes:
         "external_state": NOT_EVALUATED,
         "effects": {"allow": plan.effects_allowed, "declarations": plan.declarations_digest},
         "normalisations": list[Json](sorted({f"map-url {old}={new}" for old, new in plan.origins})),
-        "unobserved": list[Json](sorted({str(note["address"]) for note in replay.notes_of("unobserved")})),
+        "unobserved": list[Json](sorted(_unobserved(replay))),
         "recorder": "in-process",
         "counts": asdict(count(source, replay, size)),
         "regenerated": _regenerated(source, replay, size),
@@ -116,6 +116,12 @@ def _suffix(recording: Recording, size: int, prefix: Digest, plan: ReplayPlan) -
     entries = [entry.digest for entry in recording.log.entries[size:]]
     anchor = plan.anchor.digest if plan.anchor else None
     return {"digest": suffix_digest(prefix, anchor, entries), "entries": len(entries)}
+
+
+def _unobserved(replay: Recording) -> set[str]:
+    """What was reached outside the boundary, and programs in other languages, of which nothing is seen."""
+    reached = {str(note["address"]) for note in replay.notes_of("unobserved")}
+    return reached | {f"program {note['name']}" for note in replay.notes_of("program")}
 
 
 def _regenerated(source: Recording, replay: Recording, size: int) -> str:
