@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -39,6 +40,18 @@ Store = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's name, a prefix of its digest, or `last`.")]
+
+GuideText = Annotated[
+    str | None, typer.Option("--guide", metavar="TEXT", help="Append this user message at the anchor.")
+]
+SetResult = Annotated[
+    Path | None,
+    typer.Option(
+        "--set-result",
+        metavar="FILE",
+        help="Give the event at the anchor this result: FILE.json is all of it, any other file its text.",
+    ),
+]
 
 
 def _print_version(asked: bool) -> None:

@@ -16,7 +16,7 @@ from anchored.attempts import check_intervention, check_words, checked, choose_i
 from anchored.boundary.guard import is_python
 from anchored.boundary.program import program_target
 from anchored.canonical import clip
-from anchored.cli.app import Run, Store, app, library
+from anchored.cli.app import GuideText, Run, SetResult, Store, app, library
 from anchored.cli.console import err, short_path
 from anchored.cli.reading import final_text, position_of
 from anchored.errors import UsageError
@@ -87,13 +87,8 @@ def test_new_command(
     at: Annotated[
         str | None, typer.Option("--at", metavar="E", help="Go live at this event; the test then takes a model.")
     ] = None,
-    guide: Annotated[
-        str | None, typer.Option("--guide", metavar="TEXT", help="Append this user message at the anchor.")
-    ] = None,
-    set_result: Annotated[
-        Path | None,
-        typer.Option("--set-result", metavar="FILE", help="Give the event at the anchor the result in this file."),
-    ] = None,
+    guide: GuideText = None,
+    set_result: SetResult = None,
     check: Annotated[
         str | None,
         typer.Option("--check", metavar="CMD", help="With --at: judges the answer [default: RUN's]."),

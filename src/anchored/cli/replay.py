@@ -26,7 +26,7 @@ from anchored.attempts import (
 from anchored.boundary.replayer import plain_origin
 from anchored.canonical import Json as JsonValue
 from anchored.canonical import JsonObject, clip, visible
-from anchored.cli.app import Json, Run, Store, app, library
+from anchored.cli.app import GuideText, Json, Run, SetResult, Store, app, library
 from anchored.cli.console import LINE_STYLES, err, print_json, progress, short_path
 from anchored.cli.exits import verdict_code, worst
 from anchored.cli.reading import final_text, position_of
@@ -50,17 +50,8 @@ def replay_command(
         str | None,
         typer.Option("--at", metavar="E", help="Anchor on this event (position or id prefix) and go live there."),
     ] = None,
-    guide: Annotated[
-        str | None, typer.Option("--guide", metavar="TEXT", help="Append this user message at the anchor.")
-    ] = None,
-    set_result: Annotated[
-        Path | None,
-        typer.Option(
-            "--set-result",
-            metavar="FILE",
-            help="Give the event at the anchor this result: FILE.json is all of it, any other file its text.",
-        ),
-    ] = None,
+    guide: GuideText = None,
+    set_result: SetResult = None,
     trials: Annotated[
         int | None,
         typer.Option(
