@@ -39,7 +39,7 @@ Store = Annotated[
     str | None, typer.Option("--store", help="Folder of the recordings [default: $ANCHORED_STORE or ./.anchored].")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
-Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's name, a prefix of its digest, or `last`.")]
+Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's name, a prefix of its digest, a trace id, or `last`.")]
 
 GuideText = Annotated[
     str | None, typer.Option("--guide", metavar="TEXT", help="Append this user message at the anchor.")
