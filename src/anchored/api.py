@@ -121,8 +121,8 @@ def replay(
     """Restarts the program in a process of its own and serves the recording back into it, once.
 
     Args:
-        run: a name, a digest prefix, a trace id, `last`, a recording of the store, or the path of a run file. That is
-            data, not orders: `command` or `program` must say what to run, and the attempt is kept nowhere.
+        run: a name, a digest prefix, a trace id, `last` (recording), a recording of the store, or the path of a run
+            file. That is data, not orders: `command` or `program` must say what to run; the attempt is kept nowhere.
         at: the event to anchor on; None replays to the end, nothing live.
         guide: a user message to append at the anchor.
         set_result: a file with the result to give to the event at the anchor; `.json` is all of it, any other its text.
@@ -220,7 +220,7 @@ def _shelf(run: str | Path | Recording, store: str | Path | None) -> Generator[t
     """The store of a run and its name there. A run file outside of a store gets one for the time being."""
     if not isinstance(run, Path):
         shelf = _library(store)
-        yield shelf, shelf.name_of(run.digest if isinstance(run, Recording) else run)
+        yield shelf, shelf.name_of(run.digest if isinstance(run, Recording) else run, recorded=True)
         return
     load_file(run)
     with tempfile.TemporaryDirectory(prefix="anchored-") as folder:

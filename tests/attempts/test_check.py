@@ -22,14 +22,17 @@ def judged(folder: Path, code: str, *, answer: str | None = "right", stop: Stop 
     [
         ("import sys; sys.exit(sys.stdin.read() != 'right')", "passing"),
         ("import sys; sys.exit(sys.stdin.read() == 'right')", "failing"),
-        ("import sys; sys.exit(124)", "failing"),
+        ("assert False, 'not right'", "failing"),
+        ("import sys; sys.exit('not right')", "failing"),
+        ("not_a_name", "undetermined"),
+        ("import sys; sys.exit(2)", "undetermined"),
         ("import sys; sys.exit(125)", "undetermined"),
         ("import sys; sys.exit(200)", "undetermined"),
         ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "undetermined"),
     ],
 )
 def test_the_status_of_the_check_decides(tmp_path: Path, code: str, outcome: str) -> None:
-    """Law: an unknown word never becomes success. From 125 on a check says that it cannot judge."""
+    """Law: an unknown word never becomes success. Only 0 and 1 judge, and 1 not where the check itself broke."""
     assert judged(tmp_path, code)[0] == outcome
 
 
@@ -67,3 +70,10 @@ def test_a_command_that_is_none_is_refused_before_anything_runs(tmp_path: Path, 
 
 def test_a_command_that_is_gone_says_nothing_of_the_answer(tmp_path: Path) -> None:
     assert run_check(("gone-command",), answer="x", stop=WELL, folder=tmp_path).outcome == "undetermined"
+
+
+def test_what_the_check_complained_of_is_told(tmp_path: Path) -> None:
+    """A script that is not there is no wrong answer."""
+    done = run_check((sys.executable, "nocheck.py"), answer="x", stop=WELL, folder=tmp_path)
+    assert done.outcome == "undetermined"
+    assert "No such file" in done.reason

@@ -9,8 +9,8 @@ Made by `make conformance`, which starts real processes against a real endpoint;
 
 *Exit* is the status that was expected and the one that was found. *Live before* counts the calls that reached the
 endpoint although they belong before the anchor (the whole recording, where there is no anchor), *live* all that reached
-it in the attempt, by the endpoint's own log. Where the system allows it, a replay to the end has no network at all; what
-holds without that, the rows with `--at` show. *Left* counts processes that were still there two seconds after the
+it in the attempt, by the endpoint's own log. Where the system allows it, a replay to the end has no network at all;
+what holds without that, the rows with `--at` show. *Left* counts processes that were still there two seconds after the
 command. *To end* is the time from the divergence or refusal to the end of the program, in seconds; no test asserts it.
 
 ## Ways of starting a program

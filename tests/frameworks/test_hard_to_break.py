@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -389,3 +390,81 @@ show()
 ask("two")
 show()
 """
+
+
+def test_what_was_typed_is_given_again(plain: Stand) -> None:
+    """A program that asks at the keyboard is replayed with the lines that were typed; without a terminal, too."""
+    program = write(plain, "typed", "print(ask(input('What? ')), ask(input('And? ')))\n")
+    master, slave = pty.openpty()
+    recorded = subprocess.Popen(
+        [str(COMMAND), "record", "--name", "typed", "--", sys.executable, program],
+        cwd=plain.folder,
+        env={**os.environ, "OPENAI_BASE_URL": plain.endpoint.url, "NO_PROXY": "127.0.0.1"},
+        stdin=slave,
+        stdout=slave,
+        stderr=subprocess.DEVNULL,
+    )
+    os.close(slave)
+    os.write(master, "lamps ü\nlength\n".encode())
+    assert recorded.wait(timeout=60) == 0
+    os.close(master)
+    done, attempt = plain.replay("typed")
+    assert done.status == 0, (done.err, attempt)
+    assert (
+        (plain.folder / ".anchored" / "runs" / "typed.replay-1.out")
+        .read_text()
+        .endswith("about lamps ü about length\n")
+    )
+
+
+def test_what_goes_past_the_boundary_is_never_called_nothing(plain: Stand) -> None:
+    """An allowed host is named in the verdict, and it is not offered where the recording called it."""
+    recorded(
+        plain, "past", "ask('one')\n__import__('urllib.request').request.urlopen(BASE + '/models').read()\nask('two')\n"
+    )
+    address = plain.endpoint.url.removeprefix("http://").partition("/")[0]
+    refused = plain.anchored("replay", "past")
+    assert refused.status == 4
+    assert "The recording went there too, outside the boundary" in refused.err
+    done, attempt = plain.replay("past", "--allow-unobserved", address)
+    assert done.status == 0, done.err
+    assert attempt["reason"] == f"exact: every request was the recorded one; reached outside the boundary: {address}"
+    assert f"not observed: connection to {address} by urllib" in plain.anchored("show", "past").out
+
+
+def test_a_receipt_finds_its_own_source(plain: Stand) -> None:
+    """An exact replay has the digest of its source, and other event ids: receipts of both hold."""
+    recorded(plain, "twin", "ask('one')\nask('two')\n")
+    exact, _ = plain.replay("twin")
+    assert exact.status == 0
+    _, of_replay = plain.replay("twin.replay-1", "--at", "2")
+    _, of_twin = plain.replay("twin", "--at", "2")
+    for attempt, source in ((of_replay, "twin.replay-1"), (of_twin, "twin")):
+        done = plain.anchored("verify", attempt["receipt"])
+        assert done.status == 0, done.err
+        assert f"matches the recordings {source} and {attempt['name']}" in done.out
+    kept = plain.anchored("rm", "twin")
+    assert kept.status == 2, "replays refer to it, whatever else has its digest"
+    assert plain.anchored("rm", "twin", "--replays").status == 0
+    done = plain.anchored("verify", of_replay["receipt"])
+    assert done.status == 0, "its own source is still there"
+
+
+def test_last_is_the_last_recording_for_a_replay(plain: Stand) -> None:
+    recorded(plain, "latest", "ask('one')\n")
+    for _ in range(2):
+        _, attempt = plain.replay("last")
+        assert attempt["name"].startswith("latest.replay-")
+    assert plain.show("last")["mode"] == "replay"
+
+
+def test_trials_stop_where_every_attempt_would_end_likewise(plain: Stand) -> None:
+    """What is refused or diverges costs nothing a second time."""
+    recorded(plain, "stops", "ask('one')\nask('two')\n")
+    other = write(plain, "stops-not", "ask('one')\nask('other')\n")
+    done = plain.anchored(
+        "replay", "stops", "--at", "2", "--guide", "Be brief.", "--trials", "3", "--", sys.executable, other
+    )
+    assert done.status == 3
+    assert "stopped after 1 of 6 attempts" in done.err
+    assert done.out.count("stops.replay-") == 1

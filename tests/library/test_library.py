@@ -303,11 +303,16 @@ def test_an_exact_copy_is_meant_by_neither_less(copied: Library) -> None:
 
 
 def test_an_empty_store_has_no_last_run(library: Library) -> None:
+    """Looking makes no store."""
+    assert library.listed() == []
+    with pytest.raises(UsageError) as caught:
+        library.name_of("last")
+    assert "there is no store" in caught.value.found
+    assert not library.root.exists()
+    library.root.mkdir(parents=True)
     with pytest.raises(UsageError) as caught:
         library.name_of("last")
     assert "the store is empty" in caught.value.found
-    assert library.listed() == []
-    assert not library.root.exists()
 
 
 def test_last_is_the_latest_also_within_one_second(library: Library) -> None:

@@ -5,9 +5,9 @@ from anchored.attempts.configuration import Project, missing_keys, read_project,
 from anchored.attempts.in_process import Run, record_block
 from anchored.attempts.intervene import check_intervention, choose_intervention
 from anchored.attempts.launch import Child, Launch, launch
-from anchored.attempts.record import Recorded, record
+from anchored.attempts.record import Recorded, record, unobserved
 from anchored.attempts.replay import NotReproduced, Replay, ReplayRequest, changed_words, replay
-from anchored.attempts.verdict import Verdict
+from anchored.attempts.verdict import Verdict, said
 from anchored.attempts.watch import Ended, Timing, watch
 
 __all__ = [
@@ -36,5 +36,7 @@ __all__ = [
     "recorded_environment",
     "replay",
     "run_check",
+    "said",
+    "unobserved",
     "watch",
 ]

@@ -15,10 +15,11 @@ from anchored.recording import Recording, Stop
 
 OutcomeWord: TypeAlias = Literal["passing", "failing", "undetermined"]
 
-_CANNOT_TELL = 125
-"""From here on a status says that the command could not judge, as with `git bisect run`."""
+_JUDGED: dict[int, OutcomeWord] = {0: "passing", 1: "failing"}
+"""What a check says by its status. Any other says that it could not judge: a script that is not there ends with 2."""
 
 _TIMEOUT = 60.0
+_LONGEST = 200
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,8 +28,8 @@ class Checked:
 
     Attributes:
         command: the check's words.
-        outcome: passing (the program ended well and the check with 0), failing (either did not), or undetermined (the
-            check could not judge, or there was no answer for it).
+        outcome: passing (the program and the check ended with 0), failing (the program ended otherwise, or the check
+            with 1), or undetermined (the check could not judge, or there was no answer for it).
         reason: in a few words.
     """
 
@@ -68,14 +69,14 @@ def run_check(command: tuple[str, ...], *, answer: str | None, stop: Stop, folde
     if stop.reason != "exit" or stop.status != 0:
         return Checked(command=command, outcome="failing", reason=f"the program ended with {stop.words}")
     if answer is None:
-        return Checked(command=command, outcome="undetermined", reason="the run has no answer")
+        return Checked(command=command, outcome="undetermined", reason="the run has no answer; anchored.final says one")
     try:
         done = subprocess.run(
             command,
             cwd=folder,
             input=answer.encode("utf-8", "surrogatepass"),
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
             timeout=_TIMEOUT,
             check=False,
         )
@@ -83,12 +84,13 @@ def run_check(command: tuple[str, ...], *, answer: str | None, stop: Stop, folde
         return Checked(command=command, outcome="undetermined", reason=f"the check took more than {_TIMEOUT:.0f} s")
     except OSError as error:
         return Checked(command=command, outcome="undetermined", reason=f"the check cannot be run: {error.strerror}")
-    if 0 <= done.returncode < _CANNOT_TELL:
-        outcome = "failing" if done.returncode else "passing"
-        return Checked(command=command, outcome=outcome, reason=f"the check ended with {done.returncode}")
-    return Checked(
-        command=command, outcome="undetermined", reason=f"the check could not judge: status {done.returncode}"
-    )
+    reason = f"the check ended with {done.returncode}"
+    complaint = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+    if done.returncode != 0 and complaint:
+        reason += f": {complaint[:_LONGEST]}"
+    broken = b"Traceback (most recent call last)" in done.stderr and not complaint.startswith("AssertionError")
+    outcome = "undetermined" if broken else _JUDGED.get(done.returncode, "undetermined")
+    return Checked(command=command, outcome=outcome, reason=reason)
 
 
 def checked(recording: Recording) -> Checked | None:

@@ -11,14 +11,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from anchored.attempts.configuration import declared_configuration, read_project
-from anchored.attempts.record import close
+from anchored.attempts.record import close, unobserved
 from anchored.attempts.watch import Ended
 from anchored.boundary import Declarations, Recorder, current_gate, use_gate
 from anchored.boundary.loaded import loaded
 from anchored.boundary.program import program_command
 from anchored.boundary.start import put_in
 from anchored.boundary.trace import given_trace
-from anchored.canonical import JsonObject
+from anchored.canonical import JsonObject, visible
 from anchored.errors import DamagedError, InstallError, StoreError, UsageError
 from anchored.library import FileJournal, Library
 from anchored.recording import FORMAT, Opening, Recording
@@ -123,7 +123,11 @@ def record_block(
         use_gate(None)
         journal.close()
         try:
-            run.close(close(library, name, Ended(status=status, hello=True, by="itself"), check=check))
+            recording = close(library, name, Ended(status=status, hello=True, by="itself"), check=check)
+            run.close(recording)
+            missed = unobserved(recording)
+            if missed:
+                sys.stderr.write(f"anchored: not observed in {name}: {visible('; '.join(missed))}\n")
         except (StoreError, DamagedError) as error:  # the recorder's loss, not the program's
             sys.stderr.write(f"anchored: what was recorded of {name} cannot be read: {error.found}\n")
 

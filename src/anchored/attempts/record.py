@@ -208,6 +208,17 @@ def final_answer(recording: Recording) -> Final | None:
     return None
 
 
+def unobserved(recording: Recording) -> list[str]:
+    """What happened outside the boundary, in words."""
+    found = [
+        f"connection to {note['address']}" + (f" by {note['by']}" if note.get("by") else "")
+        for note in recording.notes_of("unobserved")
+    ]
+    found += [f"{note['kind']} {note['name']} from process {note['process']}" for note in recording.notes_of("foreign")]
+    found += [f"all from entry {note['position']} on: {note['reason']}" for note in recording.notes_of("incomplete")]
+    return found
+
+
 def stop_of(recording: Recording, ended: Ended) -> Stop:
     """Why a run stopped, by how its program ended and by the framework's own words."""
     details = recording.notes_of("stop_detail")

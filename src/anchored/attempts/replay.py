@@ -13,7 +13,7 @@ from anchored.attempts.check import Checked, checked
 from anchored.attempts.configuration import Project, git_head, restored_environment, standard_input
 from anchored.attempts.launch import Launch, check_boundary, check_command, launch
 from anchored.attempts.record import close
-from anchored.attempts.verdict import Verdict, judge
+from anchored.attempts.verdict import Verdict, judge, said
 from anchored.attempts.watch import Timing, watch
 from anchored.canonical import JsonObject, clip, visible
 from anchored.errors import RefusedError, UsageError
@@ -125,10 +125,10 @@ class Replay:
         verdict = self.verdict
         divergence = verdict.divergence
         if divergence is not None and divergence.kind != "missing":
-            said = where(divergence)
+            first = where(divergence)
         else:
-            said = ("" if verdict.holds else f"{verdict.kind}: ") + visible(verdict.reason)
-        lines = [f"{self.name}: {said} ({self.seconds:.1f} s)"]
+            first = visible(said(verdict.kind, verdict.reason))
+        lines = [f"{self.name}: {first} ({self.seconds:.1f} s)"]
         if divergence is not None:
             lines += divergence_lines(divergence)
         if self.changed:
@@ -212,10 +212,10 @@ def replay(
     folder = request.folder or Path(str(configuration["folder"]))
     if not folder.is_dir():
         raise UsageError(
-            "The folder of the recording is gone.",
-            expected="the folder in which the program was recorded",
+            "The folder of the program is not there.",
+            expected="the folder in which it was recorded, or another that is given",
             found=str(folder),
-            next_step="Put it back, or record again where the program is now.",
+            next_step="Say where the program is now: --folder FOLDER, or folder=… in Python.",
         )
     check_command(command, folder)
     check_boundary(command)
@@ -322,8 +322,8 @@ def _recorded_command(source: Recording, *, trusted: bool) -> tuple[str, ...]:
 
 
 def _recorded_check(source: Recording) -> tuple[str, ...] | None:
-    said = checked(source)
-    return said.command if said else None
+    judged = checked(source)
+    return judged.command if judged else None
 
 
 def _stdin(source: Recording) -> bytes | None:

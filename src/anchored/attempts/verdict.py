@@ -76,14 +76,19 @@ def judge(source: Recording, replay: Recording, plan: ReplayPlan, ended: Ended) 
             divergence=missing if ended.by == "itself" else None,
             prefix_exact=False,
         )
+    outside = sorted({str(note["address"]) for note in replay.notes_of("unobserved")})
     crash = _crash(source, ended)  # 4
     if crash is not None:
         return Verdict(kind="crashed", reason=crash, prefix_exact=True)
     if plan.anchor is None:
+        reached = f"; reached outside the boundary: {', '.join(outside)}" if outside else ", nothing went live"
         return Verdict(
-            kind="exact", reason="exact: every request was the recorded one, nothing went live", prefix_exact=True
+            kind="exact",
+            reason=f"exact: every request was the recorded one{reached}{_other_end(source, ended)}",
+            prefix_exact=True,
         )
-    return Verdict(kind="live", reason="prefix exact, then live to the end", prefix_exact=True)
+    reached = f"; reached outside the boundary: {', '.join(outside)}" if outside else ""
+    return Verdict(kind="live", reason=f"prefix exact, then live to the end{reached}", prefix_exact=True)
 
 
 def _without_hello(ended: Ended) -> str:
@@ -133,6 +138,19 @@ def _crash(source: Recording, ended: Ended) -> str | None:
         return None
     before = "an unknown end" if recorded is None else _status(recorded)
     return f"{_ending(ended)}; the recording ended with {before}"
+
+
+def _other_end(source: Recording, ended: Ended) -> str:
+    """What is to be said where the program ended well and the recording did not."""
+    stop = source.closing.stop if source.closing else None
+    if ended.status != 0 or stop is None or (stop.reason == "exit" and stop.status == 0):
+        return ""
+    return f"; it ended with status 0, the recording with {stop.words}"
+
+
+def said(kind: str, reason: str) -> str:
+    """A verdict in words: its kind where the reason does not begin with it."""
+    return reason if reason.startswith((f"{kind}:", "prefix exact", f"{kind} at")) else f"{kind}: {reason}"
 
 
 def _ending(ended: Ended) -> str:

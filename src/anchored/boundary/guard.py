@@ -5,6 +5,7 @@ An audit hook cannot be removed and does not see native code (uvloop, curl) or o
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import sys
@@ -143,7 +144,10 @@ def _check_child(event: str, arguments: tuple[object, ...]) -> None:
         kept = ATTEMPT_VARIABLE in held or (held is not os.environ and ATTEMPT_VARIABLE.encode() in held)
     except TypeError:
         kept = False
-    bound = kept and ignored_by(_words(arguments[1])) is None
+    words = _words(arguments[1])
+    if kept and words == ["uname", "-p"]:  # the standard library's `platform`, which SDKs ask for their headers
+        return
+    bound = kept and ignored_by(words) is None
     gate.spawning(executable, bound=bound, python=is_python(executable))
 
 
@@ -152,6 +156,19 @@ def _words(arguments: object) -> list[str]:
     if isinstance(arguments, list | tuple):
         return [_text(word) for word in cast("Sequence[object]", arguments)]
     return []
+
+
+_CLIENTS = ("httpx2", "aiohttp", "requests", "urllib3", "httpx", "urllib", "http", "websockets", "grpc")
+
+
+def calling_client() -> str | None:
+    """The HTTP library that is at work in this thread, outermost first; None if none of the known ones is."""
+    frame = inspect.currentframe()
+    found: set[str] = set()
+    while frame is not None:
+        found.add(str(frame.f_globals.get("__name__", "")).partition(".")[0])
+        frame = frame.f_back
+    return next((name for name in _CLIENTS if name in found), None)
 
 
 def _is_name(host: object) -> bool:

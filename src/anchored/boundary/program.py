@@ -25,10 +25,15 @@ def program_command(target: str) -> tuple[str, ...]:
         UsageError: it is of another form.
     """
     module, _, name = target.partition(":")
-    if not module or not name or not all(part.isidentifier() for part in (*module.split("."), *name.split("."))):
+    if (
+        module == "__main__"
+        or not module
+        or not name
+        or not all(part.isidentifier() for part in (*module.split("."), *name.split(".")))
+    ):
         raise UsageError(
             "The program cannot be meant.",
-            expected="module:function",
+            expected="module:function, the module by the name under which another program imports it",
             found=repr(target),
             next_step='For example program="team:main".',
         )

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from anchored.boundary.crossing import Crossing, Passage, Poisoned
 from anchored.boundary.effects import Declarations
+from anchored.boundary.guard import calling_client
 from anchored.boundary.ledger import Clock, Ledger
 from anchored.canonical import JsonObject
 from anchored.errors import StoreError
@@ -86,8 +87,9 @@ class Recorder:
             return self._ledger.tracer.last_model_end
 
     def connecting(self, address: str, *, inside: bool) -> None:
-        if not inside:
-            self._note_new("unobserved", {"address": address, "process": os.getpid()}, address)
+        if not inside and address not in self._seen:
+            seen: JsonObject = {"address": address, "by": calling_client(), "process": os.getpid()}
+            self._note_new("unobserved", seen, address)
 
     def poison(self, cause: str, message: str, details: JsonObject | None = None) -> Poisoned:
         raise AssertionError(f"a recording cannot be poisoned: {cause}: {message}")

@@ -84,7 +84,12 @@ def short_path(path: Path) -> str:
 
 
 def print_table(
-    console: Console, columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: str, shrink: str
+    console: Console,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    right: Sequence[str],
+    shrink: Sequence[str],
 ) -> None:
     """A table that fits the console: columns named in `shrink` give way, first the first; the others never do.
 
@@ -92,17 +97,17 @@ def print_table(
         console: where to.
         columns: headings.
         rows: cells, visible text.
-        right: names of columns to align right, separated by spaces.
-        shrink: names of columns that may be cut, separated by spaces.
+        right: names of columns to align right.
+        shrink: names of columns that may be cut.
     """
     widths = [max(len(line[place]) for line in (columns, *rows)) for place in range(len(columns))]
-    for name in shrink.split():
+    for name in shrink:
         place = columns.index(name)
         excess = sum(widths) + 2 * (len(widths) - 1) - console.width
         widths[place] = max(min(widths[place], _NARROWEST), widths[place] - max(0, excess))
     for number, line in enumerate((columns, *rows)):
         cells = [
-            clip(cell, width).rjust(width) if heading in right.split() else clip(cell, width).ljust(width)
+            clip(cell, width).rjust(width) if heading in right else clip(cell, width).ljust(width)
             for heading, cell, width in zip(columns, line, widths, strict=True)
         ]
         console.print(Text("  ".join(cells).rstrip(), style="" if number else "bold"))

@@ -8,11 +8,12 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from anchored.attempts import checked
 from anchored.canonical import Json as JsonValue
 from anchored.canonical import JsonObject, clip, visible
 from anchored.cli.app import Json, Store, app, library
 from anchored.cli.console import out, print_json
-from anchored.cli.reading import event_line, final_text
+from anchored.cli.reading import event_line, final_text, told
 from anchored.recording import Event, Recording
 from anchored.replaying import Absent, Step, compare, difference_lines, parting
 
@@ -42,6 +43,9 @@ def diff_command(
 
 def _print(left: Recording, right: Recording, steps: Sequence[Step], *, every: bool) -> None:
     console = out()
+    replayed = right.opening.replayed
+    if replayed is not None and replayed.source == left.digest:
+        console.print(f"the second is a replay of the first, {told(replayed)}")
     apart = parting(steps)
     same = sum(1 for step in steps if step.kind == "same")
     if apart is None:
@@ -59,6 +63,9 @@ def _print(left: Recording, right: Recording, steps: Sequence[Step], *, every: b
     if answers[0] != answers[1]:
         console.print(Text(f"- answer  {clip(answers[0], 100) or 'none'}", style="red"))
         console.print(Text(f"+ answer  {clip(answers[1], 100) or 'none'}", style="green"))
+    checks = [judged.outcome if (judged := checked(recording)) else "none" for recording in (left, right)]
+    if checks[0] != checks[1]:
+        console.print(f"  check   {checks[0]}, then {checks[1]}")
 
 
 def _lines(left: Recording, right: Recording, step: Step) -> list[str]:

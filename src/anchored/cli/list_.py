@@ -29,7 +29,7 @@ def list_command(*, store: Store = None, as_json: Json = False) -> None:
         return
     rows = [_row(item) for item in listed]
     columns = ("name", "started", "digest", "entries", "ended", "replay of", "verdict", "check")
-    print_table(out(), columns, rows, right="entries", shrink="name")
+    print_table(out(), columns, rows, right=["entries"], shrink=["ended", "started"])
     if any(item.row is None for item in listed):
         raise SystemExit(DAMAGED)
 
@@ -40,7 +40,7 @@ def _row(item: Listed) -> tuple[str, ...]:
     if row is None:
         return (name, "", "damaged", "", f"see: anchored verify {name}", "", "", "")
     started = datetime.fromtimestamp(row.created / 1e9, tz=UTC).astimezone().strftime("%m-%d %H:%M:%S")
-    origin = f"{short(row.source)}, attempt {row.attempt} of its plan" if row.source else ""
+    origin = f"{visible(row.origin or short(row.source))} {row.about}" if row.source else ""
     return (
         name,
         started,

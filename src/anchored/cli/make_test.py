@@ -12,10 +12,10 @@ from typing import Annotated, cast
 
 import typer
 
-from anchored.attempts import check_intervention, check_words, checked, choose_intervention
+from anchored.attempts import check_intervention, check_words, checked, choose_intervention, unobserved
 from anchored.boundary.guard import is_python
 from anchored.boundary.program import program_target
-from anchored.canonical import clip
+from anchored.canonical import clip, visible
 from anchored.cli.app import GuideText, Run, SetResult, Store, app, library
 from anchored.cli.console import err, short_path
 from anchored.cli.reading import final_text, position_of
@@ -108,7 +108,7 @@ def test_new_command(
     """
     shelf = library(store)
     check_intervention(anchored=at is not None, guide=guide, set_result=set_result)
-    name = shelf.name_of(run)
+    name = shelf.name_of(run, recorded=True)
     source = shelf.open(name)
     folder = Path(str(source.configuration["folder"]))
     module = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").lower()
@@ -152,6 +152,8 @@ def test_new_command(
     console = err()
     size = recording_file.stat().st_size // 1024
     console.print(f"wrote {short_path(test_file)} and {short_path(recording_file)} ({size} kB)")
+    for missed in unobserved(source):
+        console.print(f"  note: this run cannot be served back as a whole: {visible(missed)}", style="bold")
     console.print("  the fixture holds prompts, results and answers in clear: look before you commit it")
     console.print(f"next: pytest {short_path(test_file)}")
 
@@ -201,6 +203,7 @@ class _Test:
             arguments.append(f'set_result=RECORDING.with_name("{fixture}")')
         arguments += [self._start(), "folder=FOLDER"]
         imports = ["os"]
+        changed = "guided there" if guide is not None else "with a result put in there" if fixture else "unchanged"
         if expect_answer is not None:
             imports.append("re")
             predicate = f"    return re.search({_quoted(expect_answer)}, answer) is not None"
@@ -218,7 +221,7 @@ class _Test:
         if "sys.executable" in self._start() + predicate:
             imports.append("sys")
         return _FROM.format(
-            about=self._about(f"live from event {at}"),
+            about=self._about(f"live from event {at}, {changed}"),
             run=self._name,
             imports=_imports(imports, third_party=("pytest",)),
             folder=self._relative_folder(),

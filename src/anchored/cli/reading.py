@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
+from anchored.canonical import JsonObject, clip
 from anchored.errors import AnchorError
 from anchored.events import HttpResult, ToolValue, decode_value, model_output, value_text
-from anchored.recording import Event, Recording, event_id
+from anchored.recording import Event, Recording, Replayed, event_id
+from anchored.replaying import Guide, ReplaceResult, plan_from
 
 _LONGEST_POSITION = 7
 _SHORTEST_ID = 4
@@ -49,6 +52,19 @@ def event_line(recording: Recording, event: Event) -> EventLine:
 def final_text(recording: Recording) -> str:
     """The final answer; empty if there is none."""
     return recording.closing.final.text if recording.closing and recording.closing.final else ""
+
+
+def told(replayed: Replayed) -> str:
+    """From where on a replay was live, and what was changed there, in words."""
+    plan = plan_from(cast("JsonObject", replayed.plan))
+    if plan.anchor is None:
+        return "to the end"
+    what = "nothing changed: the control"
+    if isinstance(plan.intervention, Guide):
+        what = f"guided: {clip(plan.intervention.text, 120)}"
+    elif isinstance(plan.intervention, ReplaceResult):
+        what = "a result put in"
+    return f"live from {plan.anchor.position}, {what}"
 
 
 def position_of(recording: Recording, reference: str) -> int:

@@ -8,7 +8,7 @@ from typing import Annotated, cast
 
 import typer
 
-from anchored.attempts import Recorded, Timing, check_words, checked, record
+from anchored.attempts import Recorded, Timing, check_words, checked, record, unobserved
 from anchored.boundary.start import INSTALL_FAILED
 from anchored.canonical import Json as JsonValue
 from anchored.canonical import JsonObject, clip
@@ -71,15 +71,6 @@ def record_command(
     sys.exit(done.ended.status if done.ended.status >= 0 else 128 - done.ended.status)
 
 
-def unobserved(done: Recorded) -> list[str]:
-    """What happened outside the boundary, in words."""
-    recording = done.recording
-    found = [f"connection to {note['address']}" for note in recording.notes_of("unobserved")]
-    found += [f"{note['kind']} {note['name']} from process {note['process']}" for note in recording.notes_of("foreign")]
-    found += [f"all from entry {note['position']} on: {note['reason']}" for note in recording.notes_of("incomplete")]
-    return found
-
-
 def _programs(recording: Recording) -> list[str]:
     """Programs in other languages that the run started."""
     return sorted({str(note["name"]) for note in recording.notes_of("program")})
@@ -104,7 +95,7 @@ def _document(done: Recorded) -> JsonObject:
         ),
         "final": {"text": closing.final.text, "source": closing.final.source} if closing and closing.final else None,
         "check": judged.document() if (judged := checked(recording)) else None,
-        "unobserved": list[JsonValue](unobserved(done)),
+        "unobserved": list[JsonValue](unobserved(recording)),
         "programs": list[JsonValue](_programs(recording)),
         "observed": done.observed,
     }
@@ -130,10 +121,12 @@ def _print(done: Recorded) -> None:
     caches = recording.configuration.get("caches_off")
     if caches:
         rows["caches off"] = ", ".join(cast("list[str]", caches))
-    missed = unobserved(done)
+    missed = unobserved(recording)
     rows["not observed"] = "; ".join(missed) or "nothing that was noticed"
     if missed:
         rows["so"] = "what is not observed cannot be served back: a replay refuses it"
+    if missed and not others:
+        rows["no model call"] = "was recorded: use the model through a synchronous httpx client (openai 2), see README"
     labelled(console, rows)
     programs = _programs(recording)
     if programs:
@@ -144,7 +137,7 @@ def _print(done: Recorded) -> None:
             "undeclared": f"{', '.join(undeclared)}: refused after an anchor, until anchored.toml says read or none"
         }
         labelled(console, rows)
-    if recording.log.events:
+    if others or not missed:
         console.print(f"next: anchored show {done.name} · anchored replay {done.name}")
 
 

@@ -71,6 +71,10 @@ def replay_command(
             "--check", metavar="CMD", help="Judges the answer: reads it, ends with 0 if right [default: RUN's]."
         ),
     ] = None,
+    where: Annotated[
+        Path | None,
+        typer.Option("--folder", metavar="FOLDER", help="Where the program runs [default: where it was recorded]."),
+    ] = None,
     effects: Annotated[
         str, typer.Option("--effects", metavar="refuse|allow", help="Tools without a harmless declared effect, live.")
     ] = "refuse",
@@ -113,7 +117,7 @@ def replay_command(
     """
     shelf = library(store)
     check_intervention(anchored=at is not None, guide=guide, set_result=set_result)
-    name = shelf.name_of(run)
+    name = shelf.name_of(run, recorded=True)
     source = shelf.open(name)
     if expect is not None and source.digest != as_expected(expect):
         raise DamagedError(
@@ -124,7 +128,7 @@ def replay_command(
         )
     position = None if at is None else position_of(source, at)
     intervention = choose_intervention(source, position, guide=guide, set_result=set_result)
-    folder = Path(str(source.opening.configuration["folder"]))
+    folder = where.absolute() if where is not None else Path(str(source.opening.configuration["folder"]))
     request = ReplayRequest(
         name=name,
         at=position,
@@ -135,6 +139,7 @@ def replay_command(
         origins=tuple(_origins(map_url or [], source)),
         patience=patience,
         check=None if check is None else check_words(check, folder),
+        folder=folder,
         show_output=show_output,
     )
     if not as_json:
@@ -156,6 +161,9 @@ def replay_command(
         if not as_json:
             _print_attempt(shelf, source, done[-1], receipt)
         if attempt.interrupted is not None:
+            break
+        if place < len(turns) and attempt.verdict.kind in ("diverged", "refused", "failed"):
+            err().print(f"stopped after {place} of {len(turns)} attempts: the others would end likewise", style="bold")
             break
     if as_json:
         print_json([_document(shelf, source, item) for item in done])
@@ -231,10 +239,11 @@ def _print_attempt(shelf: Library, source: Recording, trial: Trial, receipt: Pat
     for number, line in enumerate(attempt.words()):
         style = LINE_STYLES.get(line.lstrip()[:1], "") if number else "" if verdict.holds else "bold"
         console.print(Text(line, style=style))
-    for line in _remedy(verdict.details or {}):
+    for line in _remedy(source, verdict.details or {}):
         console.print(line)
     if attempt.receipt is not None:
-        _print_answer(source, attempt)
+        if verdict.holds:
+            _print_answer(source, attempt)
         if attempt.check is not None:
             console.print(f"  check:   {attempt.check.outcome}, {visible(attempt.check.reason)}")
         also = f" and {short_path(receipt)}" if receipt is not None else ""
@@ -252,7 +261,7 @@ def _print_answer(source: Recording, attempt: Replay) -> None:
         console.print(f"    now       {clip(now, 100) or 'none'}")
 
 
-def _remedy(details: JsonObject) -> list[str]:
+def _remedy(source: Recording, details: JsonObject) -> list[str]:
     """What the user can do about a refusal."""
     if details.get("cause") == "effects":
         tool = str(details.get("tool"))
@@ -265,8 +274,10 @@ def _remedy(details: JsonObject) -> list[str]:
             allow,
         ]
     if "address" in details:
-        host = visible(str(details["address"]).rsplit(":", 1)[0])
-        return [f"  If that changes nothing the agents see: --allow-unobserved {host}"]
+        address = str(details["address"])
+        if any(note.get("address") == address for note in source.notes_of("unobserved")):
+            return ["  The recording went there too, outside the boundary: what came of it cannot be served."]
+        return [f"  If that is no model, and changes nothing the agents see: --allow-unobserved {visible(address)}"]
     if "known" in details:
         known = cast("list[str]", details["known"])
         old = known[0] if len(known) == 1 else "OLD"

@@ -27,13 +27,10 @@ def rm_command(
     names = list(dict.fromkeys(shelf.name_of(run) for run in runs))
     listed = {item.name: item.row for item in shelf.listed() if item.row}
     for name in list(names):
-        row = listed.get(name)
-        others = [other for other, held in listed.items() if row and other != name and held.source == row.digest]
-        same = [other for other, held in listed.items() if row and other != name and held.digest == row.digest]
-        left = [other for other in others if other not in names]
+        left = [other for other, row in listed.items() if row.origin == name and other not in names]
         if left and replays:
             names += left
-        elif left and all(copy in names for copy in same):
+        elif left:
             raise UsageError(
                 "Replays refer to this recording.",
                 expected="a run that no replay needs",

@@ -8,12 +8,12 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from anchored.attempts import checked
+from anchored.attempts import checked, said, unobserved
 from anchored.canonical import Json as JsonValue
 from anchored.canonical import JsonObject, clip, visible
 from anchored.cli.app import Json, Run, Store, app, library
 from anchored.cli.console import labelled, out, print_divergence, print_json, print_table, short
-from anchored.cli.reading import event_line, position_of
+from anchored.cli.reading import event_line, position_of, told
 from anchored.errors import AnchorError
 from anchored.events import HttpResult, Raised, ToolValue, decode_value
 from anchored.graph import INFERENCE_RULES, inferred_edges
@@ -75,40 +75,34 @@ def _print_timeline(recording: Recording) -> None:
     if closing is None:
         rows["stopped"] = "unsealed: the recorder was killed, or is still at work"
     else:
-        rows["stopped"] = f"{closing.stop.words} {closing.stop.detail}".rstrip()
+        detail = "" if closing.stop.reason == "ended" else closing.stop.detail
+        rows["stopped"] = f"{closing.stop.words} {detail}".rstrip()
         if closing.final:
             rows["answer"] = f"{clip(closing.final.text, 120)} ({closing.final.source})"
     if recording.traces:
         rows["trace"] = ", ".join(recording.traces)
+    missed = unobserved(recording)
+    if missed:
+        rows["not observed"] = "; ".join(missed)
     judged = checked(recording)
     if judged is not None:
         rows["check"] = f"{judged.outcome}, {judged.reason}"
     replayed = recording.opening.replayed
     if replayed:
-        anchor = cast("dict[str, Any] | None", replayed.plan["anchor"])
-        place = f"live from {anchor['position']}" if anchor else "to the end"
-        rows["replay of"] = f"{short(replayed.source)}, {place}, attempt {replayed.attempt} of this plan"
-        intervention = cast("dict[str, str]", replayed.plan["intervention"])
-        if anchor:
-            rows["intervention"] = _told(intervention)
+        rows["replay of"] = f"{short(replayed.source)}, attempt {replayed.attempt} of this plan"
+        rows["replayed"] = told(replayed)
     labelled(console, rows)
     columns = ("at", "agent", "kind", "name", "outcome", "tokens", "bytes", "says")
     lines = [_line(recording, item) for item in recording.log.events]
-    print_table(console, columns, lines, right="at tokens bytes", shrink="says name agent")
+    print_table(console, columns, lines, right=["at", "tokens", "bytes"], shrink=["name", "agent", "says"])
     for verdict in recording.notes_of("verdict"):
-        console.print(f"verdict: {visible(str(verdict.get('kind')))}: {visible(str(verdict.get('reason')))}")
+        console.print(f"verdict: {visible(said(str(verdict.get('kind')), str(verdict.get('reason'))))}")
     for poison in recording.notes_of("poison"):
         held = poison.get("divergence")
         if isinstance(held, dict):
             divergence = Divergence.from_document(held)
             console.print(where(divergence))
             print_divergence(console, divergence)
-
-
-def _told(intervention: dict[str, str]) -> str:
-    if intervention["kind"] == "guide":
-        return f"guide: {clip(intervention['text'], 120)}"
-    return "a result was put in" if intervention["kind"] == "replace_result" else "none, the control"
 
 
 def _line(recording: Recording, item: Event) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ def print_trials(source: Recording, trials: Sequence[Trial]) -> None:
     arms = sorted({trial.arm for trial in trials}, key=lambda arm: arm != "control")
     columns = ("arm", "attempt", "verdict", "outcome", "first difference", "live tokens", "seconds", "answer")
     rows = [_row(source, trial) for arm in arms for trial in trials if trial.arm == arm]
-    print_table(out(), columns, rows, right="seconds", shrink="answer attempt")
+    print_table(out(), columns, rows, right=["live tokens", "seconds"], shrink=["answer", "first difference"])
     before = checked(source)
     said = f"{before.outcome}: " if before else ""
     out().print(f"the recording: {said}{clip(final_text(source), 100) or 'no answer'}")
@@ -73,7 +73,7 @@ def first_difference(source: Recording, attempt: Replay) -> str:
             return f"{position} {clip(other[-1], _SAYING)}"
     if len(ones) == len(others):
         return "none"
-    return f"{others[len(ones)][0]} goes on" if len(others) > len(ones) else f"{ones[len(others)][0]} ends before"
+    return f"{others[len(ones)][0]} goes on" if len(others) > len(ones) else f"ends before {ones[len(others)][0]}"
 
 
 def _said(recording: Recording) -> list[tuple[int, tuple[str, ...]]]:

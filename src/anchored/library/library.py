@@ -8,12 +8,14 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from anchored.canonical import Json, JsonObject, canonical, parse_own, storable
 from anchored.errors import AnchoredError, DamagedError, StoreError, UsageError
 from anchored.library.journal import lost_path
 from anchored.library.loading import load
-from anchored.recording import Closing, Opening, Recording, to_document
+from anchored.recording import Closing, Opening, Recording, Replayed, to_document
+from anchored.replaying import plan_from
 from anchored.storage import IndexRow, ProjectIndex, RunFile, write_file
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -173,8 +175,12 @@ class Library:
             self._index.drop(name)
         return sorted(found, key=_age)
 
-    def name_of(self, reference: str) -> str:
+    def name_of(self, reference: str, *, recorded: bool = False) -> str:
         """The name of the run that a name, a digest prefix, a trace id or `last` means.
+
+        Args:
+            reference: what the user says.
+            recorded: `last` means the last recording, and no replay.
 
         Raises:
             UsageError: none, or more than one.
@@ -182,8 +188,9 @@ class Library:
         if _NAME.fullmatch(reference) and self.path(reference).is_file():
             return reference
         listed = self.listed()
-        if reference == "last" and listed:
-            return listed[-1].name
+        latest = [item.name for item in listed if not recorded or (item.row and item.row.mode == "record")]
+        if reference == "last" and latest:
+            return latest[-1]
         matching = {
             item.row.digest: item.name
             for item in reversed(listed)
@@ -197,7 +204,9 @@ class Library:
             }
         if len(matching) == 1:  # an exact replay has the digest of its source, which is the older one
             return next(iter(matching.values()))
-        names = ", ".join(item.name for item in listed[-5:]) or "the store is empty"
+        recordings = [item.name for item in listed if item.row is None or item.row.mode == "record"]
+        nothing = "the store is empty" if self.root.is_dir() else "there is no store"
+        names = ", ".join(recordings[-5:]) or nothing
         raise UsageError(
             "No such run." if not matching else "More than one recording is meant by this.",
             expected=f"a name, a digest prefix of at least {_SHORTEST_DIGEST} digits, a trace id, or `last`",
@@ -246,6 +255,8 @@ class Library:
             digest=recording.digest,
             mode=opening.mode,
             source=replayed.source if replayed else None,
+            origin=Path(str(orders[0].get("source"))).stem if replayed and orders else None,
+            about=_about(replayed) if replayed else None,
             plan=str(orders[0].get("plan_digest")) if replayed and orders else None,
             attempt=replayed.attempt if replayed else None,
             entries=len(recording.log),
@@ -271,6 +282,15 @@ class Library:
                 found=f"{self.root}: {error.strerror}",
                 next_step="Choose another folder with --store or ANCHORED_STORE.",
             ) from error
+
+
+def _about(replayed: Replayed) -> str:
+    """From where on a replay was live, and what was changed there."""
+    plan = plan_from(cast("JsonObject", replayed.plan))
+    if plan.anchor is None:
+        return "to the end"
+    kind = str(plan.intervention.document()["kind"])
+    return f"at {plan.anchor.position}, {'control' if kind == 'none' else kind.replace('_', ' ')}"
 
 
 def _age(item: Listed) -> tuple[int, list[int | str]]:

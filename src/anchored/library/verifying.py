@@ -11,6 +11,7 @@ from anchored.errors import DamagedError
 from anchored.library.library import Library
 from anchored.library.loading import load
 from anchored.receipts import Checked, verify_receipt
+from anchored.recording import event_id
 
 _RUN_STEPS = (
     "every row: digests, chain, counts",
@@ -92,7 +93,7 @@ def verify_receipt_in(library: Library, receipt: bytes, *, expect: str | None = 
         DamagedError: it does not hold, or is not what was expected.
     """
     checked = verify_receipt(receipt)
-    source, replay = (_name(library, checked, which) for which in ("source", "replay"))
+    source, replay = (next(iter(find(library, checked)), None) for find in (_sources, _replays))
     recordings = None
     if source is not None and replay is not None:
         recordings = (source, replay)
@@ -108,14 +109,25 @@ def verify_receipt_in(library: Library, receipt: bytes, *, expect: str | None = 
     )
 
 
-def _name(library: Library, checked: Checked, which: str) -> str | None:
-    """The run in the store that the receipt names; for the replay the one that was made of this plan and attempt."""
+def _sources(library: Library, checked: Checked) -> list[str]:
+    """The runs that the receipt names as its source. An exact replay has its source's digest, and other event ids."""
+    predicate = cast("dict[str, Any]", checked.predicate)
+    anchor = predicate["anchor"]
+    itself = _replays(library, checked)
+    return [
+        name
+        for name, _ in library.by_digest(str(predicate["source"]["recording"]))
+        if name not in itself
+        if anchor is None or event_id(load(library.path(name)).opening.run, anchor["position"]) == anchor["event"]
+    ]
+
+
+def _replays(library: Library, checked: Checked) -> list[str]:
+    """The runs that were made of the receipt's plan and attempt."""
     predicate = cast("dict[str, Any]", checked.predicate)
     plan = predicate["plan"]
-    for name, row in library.by_digest(str(predicate[which]["recording"])):
-        if which == "source" or (row.plan, row.attempt) == (plan["digest"], plan["attempt"]):
-            return name
-    return None
+    named = library.by_digest(str(predicate["replay"]["recording"]))
+    return [name for name, row in named if (row.plan, row.attempt) == (plan["digest"], plan["attempt"])]
 
 
 def _steps(steps: tuple[str, ...] | list[str], expect: str | None) -> tuple[str, ...]:

@@ -68,10 +68,12 @@ def check_anchor(log: Log, position: int) -> None:
     Raises:
         AnchorError: with the nearest quiescent anchors.
     """
-    if log.quiescent(position):
+    if type(position) is int and log.quiescent(position):
         return
-    event = log.event_of(position)
-    if event is None:
+    event = log.event_of(position) if type(position) is int else None
+    if type(position) is not int:
+        found, position = repr(position), 0
+    elif event is None:
         found = f"position {position} in a log of {len(log)} entries"
     elif event.position != position:
         found = f"position {position} is the end of the event that begins at {event.position}"

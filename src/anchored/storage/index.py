@@ -13,8 +13,8 @@ from anchored.storage.rows import CANNOT_READ
 
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS run (name TEXT PRIMARY KEY, digest TEXT NOT NULL, mode TEXT NOT NULL,"
-    " source TEXT, plan TEXT, attempt INTEGER, entries INTEGER NOT NULL, stop TEXT NOT NULL, verdict TEXT,"
-    " outcome TEXT, traces TEXT NOT NULL, created INTEGER NOT NULL, stamp TEXT NOT NULL) STRICT"
+    " source TEXT, origin TEXT, about TEXT, plan TEXT, attempt INTEGER, entries INTEGER NOT NULL, stop TEXT NOT NULL,"
+    " verdict TEXT, outcome TEXT, traces TEXT NOT NULL, created INTEGER NOT NULL, stamp TEXT NOT NULL) STRICT"
 )
 
 
@@ -27,6 +27,8 @@ class IndexRow:
         digest: recording digest.
         mode: record or replay.
         source: what a replay replays, by recording digest.
+        origin: the same by its name in the store.
+        about: from where on a replay was live, and what was changed there.
         plan: digest of a replay's plan.
         attempt: number of the attempt at that plan.
         entries: size of the log.
@@ -42,6 +44,8 @@ class IndexRow:
     digest: str
     mode: str
     source: str | None
+    origin: str | None
+    about: str | None
     plan: str | None
     attempt: int | None
     entries: int
