@@ -225,8 +225,7 @@ def _shelf(run: str | Path | Recording, store: str | Path | None) -> Generator[t
     load_file(run)
     with tempfile.TemporaryDirectory(prefix="anchored-") as folder:
         shelf = Library(Path(folder))
-        shelf.adopt(run)
-        yield shelf, run.stem
+        yield shelf, shelf.adopt(run)
 
 
 def _position(source: Recording, at: int | Anchor | None) -> int | None:

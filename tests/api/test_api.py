@@ -269,14 +269,14 @@ def test_verifying_runs_and_receipts(folder: Path) -> None:
 
 def test_a_run_file_outside_of_a_store(folder: Path) -> None:
     """Of a fixture nothing is kept, and it may be read-only; its command and its check are data, not orders."""
-    place = folder / "fixtures" / "lookup.sqlite"
+    place = folder / "fixtures" / "a look'up ü.sqlite"
     place.parent.mkdir()
     place.write_bytes((folder / ".anchored" / "runs" / "lookup.sqlite").read_bytes())
     place.chmod(0o444)
     replay = anchored.replay(place, program="lookup:main")
     replay.require_exact()
     assert anchored.load(place).digest == anchored.load("lookup").digest
-    assert [path.name for path in place.parent.iterdir()] == ["lookup.sqlite"]
+    assert [path.name for path in place.parent.iterdir()] == [place.name]
     assert len(list((folder / ".anchored" / "runs").glob("*.sqlite"))) == 1
     with pytest.raises(UsageError, match="data, not orders"):
         anchored.replay(place)

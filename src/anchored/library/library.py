@@ -123,10 +123,12 @@ class Library:
         file.note(kind, canonical(storable(document)))
         file.close()
 
-    def adopt(self, run_file: Path) -> None:
-        """Copies a run file of another place into the store, under its own name."""
+    def adopt(self, run_file: Path) -> str:
+        """Copies a run file of another place into the store; the name that it gets."""
         self._prepare()
-        shutil.copyfile(run_file, self.path(run_file.stem))
+        name = self.unused_name(run_file.stem)
+        shutil.copyfile(run_file, self.path(name))
+        return name
 
     def keep_receipt(self, name: str, receipt: bytes) -> None:
         """Keeps the receipt of a replay beside its run file."""
