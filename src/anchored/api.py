@@ -128,7 +128,7 @@ def replay(
         set_result: a file with the result to give to the event at the anchor; `.json` is all of it, any other its text.
         program: "module:function" in place of the recorded command.
         command: a command in place of the recorded one.
-        folder: where the program runs; where it was recorded if None.
+        folder: where the program runs; where it was recorded if None, and for a run file here.
         effects: what to do with tools without a harmless declared effect that would run live.
         allow_unobserved: hosts that may be reached outside the boundary.
         map_url: (recorded origin, origin to call in its place).
@@ -163,7 +163,8 @@ def replay(
     with _shelf(run, store) as (shelf, name):
         source = shelf.open(name)
         position = _position(source, at)
-        where = Path(folder).absolute() if folder is not None else Path(str(source.opening.configuration["folder"]))
+        given = folder if folder is not None or not isinstance(run, Path) else Path.cwd()
+        where = Path(given).absolute() if given is not None else Path(str(source.opening.configuration["folder"]))
         intervention = choose_intervention(
             source, position, guide=guide, set_result=None if set_result is None else Path(set_result)
         )
@@ -222,7 +223,13 @@ def _shelf(run: str | Path | Recording, store: str | Path | None) -> Generator[t
         shelf = _library(store)
         yield shelf, shelf.name_of(run.digest if isinstance(run, Recording) else run, recorded=True)
         return
-    load_file(run)
+    if load_file(run).closing is None:
+        raise UsageError(
+            "This run file is not sealed.",
+            expected="a run that was closed",
+            found=f"{run}: its recorder was killed, or is still at work",
+            next_step="Replay it in its store.",
+        )
     with tempfile.TemporaryDirectory(prefix="anchored-") as folder:
         shelf = Library(Path(folder))
         yield shelf, shelf.adopt(run)

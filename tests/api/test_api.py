@@ -1,19 +1,24 @@
 """What programs and tests use from Python: the names, the examples, recording inside a process, replaying it."""
 
+import base64
 import doctest
 import importlib
 import json
 import pkgutil
 import subprocess
 import sys
+import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import builders
+import msgspec
 import pytest
 
 import anchored
-from anchored.errors import AnchorError, DamagedError, UsageError
-from anchored.recording import Recording
+from anchored.errors import AnchorError, DamagedError, RefusedError, UsageError
+from anchored.recording import Note, Recording
 
 LOOKUP = """
 import anchored
@@ -318,3 +323,70 @@ def test_of_a_run_file_only_what_is_declared_here_is_restored(folder: Path, monk
         assert replay.tail[-1] == str(shown), (run, at)
         assert (folder / "checked").exists() == (run == "shows")
         (folder / "checked").unlink(missing_ok=True)
+
+
+def test_blocks_at_the_same_time_are_refused(folder: Path) -> None:
+    """A second block would take the first one's calls or lose its own: neither is complete, so it is refused."""
+    began, done = threading.Event(), threading.Event()
+
+    def other() -> None:
+        began.wait(10)
+        try:
+            with anchored.record(name="second"):
+                pass
+        except UsageError as error:
+            found.append(error.problem)
+        done.set()
+
+    found: list[str] = []
+    thread = threading.Thread(target=other)
+    thread.start()
+    with anchored.record(name="one") as run:
+        began.set()
+        done.wait(10)
+    thread.join()
+    assert found == ["Another block records in this process."]
+    assert run.recording.closing is not None
+    with anchored.record(name="after") as run:
+        pass
+    assert run.name == "after"
+
+
+def test_a_fork_that_leaves_the_block_does_not_end_the_run(folder: Path) -> None:
+    (folder / "forks.py").write_text(
+        "import os, sys, anchored, lookup\n"
+        "with anchored.record(name='forks') as run:\n"
+        "    lookup.population('Corvane')\n"
+        "    child = os.fork()\n"
+        "    if child == 0:\n"
+        "        sys.exit(3)\n"
+        "    os.waitpid(child, 0)\n"
+        "    lookup.main()\n"
+    )
+    subprocess.run([sys.executable, "forks.py"], check=True, capture_output=True)
+    recording = anchored.load("forks")
+    assert [event.begin.name for event in recording.log.events] == ["population", "population", "density"]
+    assert recording.closing is not None
+    assert recording.closing.stop.words == "exit 0"
+
+
+def test_a_crafted_run_file_sets_nothing_and_runs_nothing(folder: Path) -> None:
+    """Names that are no key's are not set, and a program on standard input is not taken out of it."""
+    source = anchored.load("lookup")
+    configuration: dict[str, Any] = {**source.opening.configuration, "keys": ["LD_PRELOAD", "PYTHONOPTIMIZE", "A_KEY"]}
+    opening = msgspec.structs.replace(source.opening, configuration=configuration)
+    memory = builders.rebuilt(source).contents
+    crafted = replace(builders.sealed(memory, opening, None), notes=source.notes)
+    library = builders.store(folder / "other")
+    note = Note(kind="stdin", document={"data": base64.b64encode(b"open('PWNED', 'w')").decode(), "process": 1})
+    crafted = replace(crafted, notes=[*source.notes, note])
+    builders.store_recording(library, "crafted", crafted, source.notes_of("order")[0])
+    place = library.path("crafted")
+    with pytest.raises(RefusedError, match="out of a run file"):
+        anchored.replay(place, command=[sys.executable, "-"])
+    (folder / "shows.py").write_text(
+        "import os, lookup\nlookup.main()\nprint([n for n in os.environ if n in ('LD_PRELOAD', 'PYTHONOPTIMIZE')])\n"
+    )
+    replay = anchored.replay(place, command=[sys.executable, "shows.py"])
+    assert replay.tail[-1] == "[]"
+    assert not (folder / "PWNED").exists()

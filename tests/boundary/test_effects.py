@@ -33,7 +33,7 @@ def test_a_decorated_function_is_itself_where_nothing_is_recorded() -> None:
     assert declared_by(double) == "none"
 
 
-def test_a_coroutine_function_is_only_declared() -> None:
+def test_a_coroutine_function_stays_one() -> None:
     @tool(effect="read")
     async def later(text: str) -> str:
         return text

@@ -41,6 +41,11 @@ from anchored.errors import UsageError
         ("env A=1 python -E team.py", "-E"),
         ("env A=1 python team.py -i", None),
         ("env -u B A=1 python team.py", None),
+        ("env -u PYTHONPATH python team.py", "PYTHONPATH"),
+        ("env PYTHONPATH=. python team.py", "PYTHONPATH=."),
+        ("env -0i python team.py", "-0i"),
+        ("timeout 30 python -I team.py", "-I"),
+        ("nice python3 -u team.py -I", None),
         ("python", None),
     ],
 )
@@ -61,11 +66,27 @@ def test_options_that_shut_the_boundary_out(command: str, option: str | None) ->
         ("python -c pass", False),
         ("python -V", False),
         ("python -u team.py -", False),
+        ("python -i", False),
+        ("python --version", False),
+        ("python --help-all", False),
     ],
 )
 def test_a_program_on_standard_input_is_known_by_its_command_line(command: str, reads: bool) -> None:
     """Then, and only then, all of standard input is the program's text."""
     assert reads_program(command.split()) == reads
+
+
+@pytest.mark.parametrize(
+    ("text", "option"),
+    [
+        ("exec python -I team.py", "-I"),
+        ("cd x && '/opt/my python/bin/python3' -u -E team.py", "-E"),
+        ("python team.py -I", None),
+        ("echo -I", None),
+    ],
+)
+def test_what_a_shell_command_hides(text: str, option: str | None) -> None:
+    assert ignored_by(["sh", "-c", text]) == option
 
 
 def test_no_command_is_no_python() -> None:

@@ -133,10 +133,25 @@ RESTARTS = (
         )
         for letter in "IES"
     ),
-    Restart(name="recorded as `python file`, then `sh -c 'exec python -I file'`", command=SHELL),
+    Restart(
+        name="recorded as `python file`, then `sh -c 'exec python -I file'`", command=SHELL, status=4, reason="-I in sh"
+    ),
+    Restart(
+        name="recorded as `python file`, then `timeout 60 python -E file`",
+        command=("timeout", "60", PYTHON, "-E", "program.py"),
+        status=4,
+        reason="-E in timeout",
+    ),
+    Restart(
+        name="recorded as `python file`, then a script that hides `python -I file`",
+        command=("sh", "hidden.sh"),
+        files={"hidden.sh": "'{python}' -I program.py\n"},
+    ),
     Restart(
         name="recorded as `python file`, then `env -u PYTHONPATH python file`",
         command=("env", "-u", "PYTHONPATH", *FILE),
+        status=4,
+        reason="PYTHONPATH in env",
     ),
     Restart(
         name="recorded as `python file`, then `env -i python file`",
@@ -265,6 +280,13 @@ CLIENTS = (
     client("`httpx.AsyncClient`", "asyncio.run(later())"),
     client("`requests`", "__import__('requests').post(url, data=asked, headers=typed)", needs="requests"),
     client("`aiohttp`", "asyncio.run(by_aiohttp())", needs="aiohttp"),
+    program(
+        "`python -I` in the text of a shell command",
+        IMPORTS + "ask('one')\nos.system(f\"{sys.executable} -I -c 'print(1)'\")\nask('two')\n",
+        CHILD,
+        "a child without the boundary",
+        calls=2,
+    ),
     program(
         "a call by a child that is no Python: not seen, and in the replay in vain",
         IMPORTS + "ask('one')\nsubprocess.run(['curl', '-s', BASE + '/models'], capture_output=True)\nask('two')\n",

@@ -300,9 +300,9 @@ anchored.final(object)
 
 def test_arguments_of_other_types_are_other_calls(plain: Stand) -> None:
     """1 and 1.0 are equal to JSON and not to a Python tool."""
-    recorded(plain, "types", TYPES.format(value="1.0"))
-    program = write(plain, "other-types", TYPES.format(value="1"))
-    done, attempt = plain.replay("types", "--", sys.executable, program)
+    recorded(plain, "kinds", TYPES.format(value="1.0"))
+    program = write(plain, "other-kinds", TYPES.format(value="1"))
+    done, attempt = plain.replay("kinds", "--", sys.executable, program)
     assert done.status == 3, (done.err, attempt)
 
 
@@ -468,3 +468,90 @@ def test_trials_stop_where_every_attempt_would_end_likewise(plain: Stand) -> Non
     assert done.status == 3
     assert "stopped after 1 of 6 attempts" in done.err
     assert done.out.count("stops.replay-") == 1
+
+
+def test_awaited_tools_are_events_too(plain: Stand) -> None:
+    """In the prefix no tool runs, whether it is called or awaited."""
+    recorded(plain, "awaited", AWAITED)
+    runs = plain.tool_runs()
+    for place, more in (((), 0), (("--at", "4"), 1)):
+        done, attempt = plain.replay("awaited", *place, "--effects", "allow")
+        assert done.status == 0, (done.err, attempt)
+        assert plain.tool_runs() - runs == more
+    shown = plain.show("awaited")["events"]
+    assert [(event["kind"], event["outcome"]) for event in shown] == [
+        ("execute_tool", "success"),
+        ("chat", "success"),
+        ("execute_tool", "failure"),
+    ]
+
+
+AWAITED = """
+import asyncio
+
+
+@anchored.tool(effect="write")
+async def pay(amount):
+    log(f"paid {amount}")
+    await asyncio.sleep(0)
+    if amount > 10:
+        raise ValueError("too much")
+    return amount
+
+
+async def main():
+    print(await pay(3), ask("one"))
+    try:
+        await pay(30)
+    except ValueError as error:
+        print(error)
+
+
+asyncio.run(main())
+"""
+
+
+def test_a_child_with_an_environment_of_its_own_is_no_way_out(plain: Stand) -> None:
+    """It would not find the dead proxy; where the replay has a network it is refused, or allowed by name."""
+    recorded(plain, "copies", COPIES)
+    done, attempt = plain.replay("copies", "--at", "2")
+    assert done.status == 4, (done.err, attempt)
+    assert "with an environment of its own" in attempt["reason"]
+    allowed, attempt = plain.replay("copies", "--at", "2", "--allow-unobserved", "program true")
+    assert allowed.status == 0, (allowed.err, attempt)
+
+
+COPIES = """
+import subprocess
+ask("one")
+subprocess.run(["true"], env={**os.environ})
+ask("two")
+"""
+
+
+def test_a_program_keeps_its_descriptors_and_its_lines(plain: Stand) -> None:
+    """Law 6: descriptors that the caller handed down, CRLF, how far is read ahead, and what children read."""
+    program = write(plain, "handed", HANDED)
+    command = "printf 'a\\r\\nb\\rc\\nrest\\n' | {0} 7>handed-{1}.txt"
+    bare = plain.run("sh", "-c", command.format(f"{sys.executable} {program}", "bare"))
+    assert bare.status == 0, bare.err
+    recording = f"{COMMAND} record --name handed -- {sys.executable} {program}"
+    done = plain.run("sh", "-c", command.format(recording, "recorded"))
+    assert (done.out, done.status) == (bare.out, bare.status), done.err
+    for which in ("bare", "recorded"):
+        assert (plain.folder / f"handed-{which}.txt").read_text() == "of the program"
+    replay = plain.anchored("replay", "handed", "--show-output")
+    assert (replay.out, replay.status) == (bare.out, 0), replay.err
+
+
+HANDED = """
+import subprocess
+print(repr(input()), ask("one"))
+child = [sys.executable, "-c", "import sys; print(sys.stdin.read())"]
+print(subprocess.run(child, input="of the child", capture_output=True, text=True).stdout)
+print(repr(sys.stdin.read()))
+try:
+    os.write(7, b"of the program")
+except OSError:
+    pass
+"""

@@ -1,12 +1,18 @@
 """`anchored test new`: a failing run of the real team becomes a test that pytest runs."""
 
+import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
+import builders
+import msgspec
 import pytest
 
+from anchored.library import Library
 from anchored.testing import running_endpoint
 
 from .conftest import COMMAND, DEMO, Done, Stand, make_stand
@@ -130,3 +136,39 @@ def test_the_fixture_is_the_run(stand: Stand, tmp_path: Path) -> None:
         check=True,
     )
     assert done.stdout.strip() == digest
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["python", "-m", "anchored.boundary.program", 'x",command=[__import__("os").system("touch PWNED")],#'],
+        ["python", 'a"+str(__import__("os").system("touch PWNED"))+".py'],
+    ],
+)
+def test_what_was_recorded_becomes_no_code(stand: Stand, tmp_path: Path, command: list[str]) -> None:
+    """A recording is data: names and words of its command stand in the test as texts, or not at all."""
+    source = Library(stand.folder / ".anchored").open("first")
+    configuration = {**source.opening.configuration, "command": command, "folder": str(tmp_path / 'a"+str(1)+"')}
+    opening = msgspec.structs.replace(source.opening, configuration=configuration)
+    changed = builders.sealed(cast("builders.Memory", builders.rebuilt(source).contents), opening, None)
+    library = builders.store(tmp_path / "other")
+    builders.store_recording(library, "crafted", replace(changed, notes=source.notes), source.notes_of("order")[0])
+    into = tmp_path / "tests"
+    made = stand.anchored("test", "new", "crafted", "--store", str(library.root), "--into", str(into))
+    if made.status == 0:
+        text = (into / "test_crafted.py").read_text()
+        called = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+        names = {ast.unparse(node.func) for node in called}
+        assert names == {"anchored.replay", "replay.require_exact", "Path"}
+    else:
+        assert made.status == 2, made.err
+
+
+def test_a_run_that_was_not_closed_makes_no_test(stand: Stand, tmp_path: Path) -> None:
+    """A copy of it would lack what is in its journal, and a test of nothing passes always."""
+    library = builders.store(tmp_path / "killed")
+    library.create("killed", builders.opening(), {"mode": "record"})
+    done = stand.anchored("test", "new", "killed", "--store", str(library.root), "--into", str(tmp_path / "tests"))
+    assert done.status == 2
+    assert "was not closed" in done.err
+    assert not (tmp_path / "tests").exists()

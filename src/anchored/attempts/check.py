@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias, cast
@@ -52,7 +54,7 @@ def check_words(text: str, folder: Path) -> tuple[str, ...]:
         words = tuple(shlex.split(text))
     except ValueError as error:
         raise _no_check(text, str(error)) from error
-    if not words or (shutil.which(words[0]) is None and shutil.which(str(folder / words[0])) is None):
+    if not words or shutil.which(str(folder / words[0]) if os.sep in words[0] else words[0]) is None:
         raise _no_check(text, "no such command")
     return words
 
@@ -71,25 +73,28 @@ def run_check(command: tuple[str, ...], *, answer: str | None, stop: Stop, folde
     if answer is None:
         return Checked(command=command, outcome="undetermined", reason="the run has no answer; anchored.final says one")
     try:
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            input=answer.encode("utf-8", "surrogatepass"),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            timeout=_TIMEOUT,
-            check=False,
-        )
+        with tempfile.TemporaryFile() as complaints:  # no pipe, which a child of the check could hold open
+            done = subprocess.run(
+                command,
+                cwd=folder,
+                input=answer.encode("utf-8", "surrogatepass"),
+                stdout=subprocess.DEVNULL,
+                stderr=complaints,
+                timeout=_TIMEOUT,
+                check=False,
+            )
+            complaints.seek(0)
+            said = complaints.read().decode("utf-8", "replace")
     except subprocess.TimeoutExpired:
         return Checked(command=command, outcome="undetermined", reason=f"the check took more than {_TIMEOUT:.0f} s")
     except OSError as error:
         return Checked(command=command, outcome="undetermined", reason=f"the check cannot be run: {error.strerror}")
     reason = f"the check ended with {done.returncode}"
-    complaint = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+    complaint = said.strip().rpartition("\n")[2]
     if done.returncode != 0 and complaint:
         reason += f": {complaint[:_LONGEST]}"
-    broken = b"Traceback (most recent call last)" in done.stderr and not complaint.startswith("AssertionError")
-    outcome = "undetermined" if broken else _JUDGED.get(done.returncode, "undetermined")
+    broken = "Traceback (most recent call last)" in said and "\nAssertionError" not in said
+    outcome = "undetermined" if broken and done.returncode != 0 else _JUDGED.get(done.returncode, "undetermined")
     return Checked(command=command, outcome=outcome, reason=reason)
 
 

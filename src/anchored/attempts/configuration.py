@@ -99,7 +99,8 @@ def restored_environment(
     Args:
         source: the recording.
         environment: what is set now.
-        live: whether something may go live.
+        live: whether something may go live. Where nothing may, no key of the user's is needed, and of a recording of
+            another place none is given.
         declared: where the recording is of another place, the names that this project keeps: nothing else is taken from
             it but the locale and the time zone, and where nothing goes live, where the model was.
     """
@@ -112,13 +113,19 @@ def restored_environment(
         and (declared is None or name in (*_KEPT, *declared) or (name.endswith(_ENDPOINTS) and not live))
     }
     if not live:
-        restored.update(dict.fromkeys(missing_keys(source, environment), _NO_KEY))
+        names = missing_keys(source, environment) if declared is None else _key_names(source)
+        restored.update(dict.fromkeys(names, _NO_KEY))
     return restored
+
+
+def _key_names(source: Recording) -> list[str]:
+    held = cast("list[str]", source.opening.configuration["keys"])
+    return [name for name in held if name.endswith(_KEYS) and not _is_never_kept(name)]
 
 
 def missing_keys(source: Recording, environment: Mapping[str, str]) -> list[str]:
     """Names of variables that held a key when the run was recorded and are not set now."""
-    return [name for name in cast("list[str]", source.opening.configuration["keys"]) if not environment.get(name)]
+    return [name for name in _key_names(source) if not environment.get(name)]
 
 
 def declared_configuration(

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import secrets
 import sys
+import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from anchored.attempts.configuration import declared_configuration, read_project
@@ -22,6 +24,12 @@ from anchored.canonical import JsonObject, visible
 from anchored.errors import DamagedError, InstallError, StoreError, UsageError
 from anchored.library import FileJournal, Library
 from anchored.recording import FORMAT, Opening, Recording
+
+_LOCK = threading.RLock()
+_gates: list[Recorder] = []
+"""The gates of blocks that have not ended."""
+
+_INSIDE_BLOCK: ContextVar[bool] = ContextVar("anchored_inside_block", default=False)
 
 
 class Run:
@@ -80,10 +88,10 @@ def record_block(
         UsageError: there is such a run already.
         InstallError: a door does not fit what is imported.
     """
-    if current_gate() is not None:
+    if _stands_aside():
         yield Run(None)
         return
-    folder = Path.cwd()
+    folder = _here()
     project = read_project(folder)
     hash_seed = os.environ.get("PYTHONHASHSEED", "")
     configuration = declared_configuration(
@@ -109,27 +117,98 @@ def record_block(
     recorder = Recorder(journal, time.time_ns, declarations, look=lambda: loaded(folder, folder))
     run = Run(name)
     status = 0
+    process = os.getpid()
     try:
+        _take_gate(recorder)
         put_in(recorder, journal, failed=_does_not_fit)
+    except BaseException:
+        _give_back(recorder)
+        journal.close()
+        library.discard(name)
+        raise
+    inside = _INSIDE_BLOCK.set(True)
+    try:
         yield run
     except SystemExit as error:
-        status = error.code if isinstance(error.code, int) else 0 if error.code is None else 1
+        status = error.code & 0xFF if isinstance(error.code, int) else 0 if error.code is None else 1
         raise
     except BaseException:
         status = 1
         raise
     finally:
-        recorder.close()
-        use_gate(None)
-        journal.close()
-        try:
-            recording = close(library, name, Ended(status=status, hello=True, by="itself"), check=check)
-            run.close(recording)
-            missed = unobserved(recording)
-            if missed:
-                sys.stderr.write(f"anchored: not observed in {name}: {visible('; '.join(missed))}\n")
-        except (StoreError, DamagedError) as error:  # the recorder's loss, not the program's
-            sys.stderr.write(f"anchored: what was recorded of {name} cannot be read: {error.found}\n")
+        _INSIDE_BLOCK.reset(inside)
+        if os.getpid() == process:  # a fork leaves the block as well, and the run is its parent's
+            _finish(library, run, recorder, journal, status, check)
+        else:
+            _give_back(recorder)
+
+
+def _finish(
+    library: Library, run: Run, recorder: Recorder, journal: FileJournal, status: int, check: tuple[str, ...] | None
+) -> None:
+    name = str(run.name)
+    recorder.close()
+    _give_back(recorder)
+    journal.close()
+    try:
+        recording = close(library, name, Ended(status=status, hello=True, by="itself"), check=check)
+        run.close(recording)
+        missed = unobserved(recording)
+        if missed:
+            sys.stderr.write(f"anchored: not observed in {name}: {visible('; '.join(missed))}\n")
+    except (StoreError, DamagedError) as error:  # the recorder's loss, not the program's
+        sys.stderr.write(f"anchored: what was recorded of {name} cannot be read: {error.found}\n")
+
+
+def _stands_aside() -> bool:
+    """Whether this process is recorded or replayed already: from outside, or by a block around this one.
+
+    Raises:
+        UsageError: by a block elsewhere in it.
+    """
+    gate = current_gate()
+    if gate is None or not isinstance(gate, Recorder) or gate not in _gates or _INSIDE_BLOCK.get():
+        return gate is not None
+    raise UsageError(
+        "Another block records in this process.",
+        expected="one block at a time",
+        found="a block in another thread or task that has not ended",
+        next_step="Record each in a process of its own, or put one block around both.",
+    )
+
+
+def _take_gate(recorder: Recorder) -> None:
+    """Makes `recorder` the gate, where none is."""
+    with _LOCK:
+        if not _stands_aside():
+            _gates.append(recorder)
+            use_gate(recorder)
+            return
+    raise UsageError(
+        "Another block records in this process.",
+        expected="one block at a time",
+        found="one that began at the same moment",
+        next_step="Record each in a process of its own, or put one block around both.",
+    )
+
+
+def _give_back(recorder: Recorder) -> None:
+    with _LOCK:
+        if current_gate() is recorder:
+            use_gate(None)
+        _gates[:] = [gate for gate in _gates if gate is not recorder]
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError as error:
+        raise UsageError(
+            "The current folder is gone.",
+            expected="a folder in which the program runs",
+            found="one that was removed",
+            next_step="Change to another folder.",
+        ) from error
 
 
 def _does_not_fit(reason: str) -> None:

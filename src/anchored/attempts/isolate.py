@@ -9,11 +9,11 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import os
+import signal
 import socket
 import struct
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 _NEW_USER = 0x10000000  # CLONE_NEWUSER and CLONE_NEWNET of <linux/sched.h>
@@ -38,7 +38,7 @@ def isolate() -> None:
     user, group = os.geteuid(), os.getegid()
     library = ctypes.CDLL(None, use_errno=True)
     if library.unshare(_NEW_NET) != 0:
-        if library.unshare(_NEW_USER | _NEW_NET) != 0:
+        if user == 0 or library.unshare(_NEW_USER | _NEW_NET) != 0:  # root would lose its power over others' files
             raise OSError(ctypes.get_errno(), "unshare")
         Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
         Path("/proc/self/uid_map").write_text(f"{user} {user} 1", encoding="ascii")
@@ -47,10 +47,28 @@ def isolate() -> None:
         fcntl.ioctl(control, _SET_FLAGS, struct.pack("16sh", b"lo", _UP))
 
 
+def _works() -> bool:
+    """Whether all of it can be done: half of it would leave the program as another user. Tried in a child."""
+    try:
+        child = os.fork()
+        if child == 0:
+            try:
+                isolate()
+            except OSError:
+                os._exit(1)
+            os._exit(0)
+        return os.waitpid(child, 0)[1] == 0
+    except OSError:
+        return False
+
+
 def main() -> None:
     """Becomes the command."""
-    with suppress(OSError):  # the guard, the dead proxy and the watchdog stand all the same
+    if _works():  # elsewhere the guard, the dead proxy and the watchdog stand all the same
         isolate()
+        os.environ["ANCHORED_ISOLATED"] = "1"
+    for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores these, and what is ignored stays so for the program
+        signal.signal(getattr(signal, name), signal.SIG_DFL)
     try:
         os.execvp(sys.argv[1], sys.argv[1:])
     except OSError as error:

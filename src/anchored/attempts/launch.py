@@ -18,6 +18,7 @@ from anchored.attempts.isolate import isolated_command
 from anchored.attempts.processes import end_processes
 from anchored.boundary.guard import ATTEMPT_VARIABLE, ignored_by
 from anchored.boundary.proxies import dead_proxies
+from anchored.boundary.stdin import STDIN_VARIABLE, stdin_identity
 from anchored.errors import RefusedError, UsageError
 
 _SITE = Path(__file__).resolve().parent.parent / "boundary" / "site"
@@ -78,7 +79,7 @@ class Child:
     def end_rest(self) -> None:
         """Ends what a program with a group of its own has started, and the program."""
         if self.own_group:
-            with suppress(ProcessLookupError):
+            with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.process.pid, signal.SIGKILL)
             end_processes(self.run_file)
 
@@ -141,6 +142,7 @@ def launch(order: Launch) -> Child:
             given = files.enter_context(tempfile.TemporaryFile())
             given.write(order.stdin)
             given.seek(0)
+        environment[STDIN_VARIABLE] = stdin_identity(given)
         try:
             output = None if order.output is None else files.enter_context(order.output.open("wb"))
             process = subprocess.Popen(
@@ -151,6 +153,7 @@ def launch(order: Launch) -> Child:
                 stderr=None if output is None else subprocess.STDOUT,
                 stdin=given,
                 start_new_session=order.own_group,
+                close_fds=order.own_group,  # a recorded program gets what it would have got
             )
         except OSError as error:
             raise _cannot_start(order.command, str(error.strerror)) from error

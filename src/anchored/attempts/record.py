@@ -130,10 +130,9 @@ def record(
 def _note_left_behind(library: Library, name: str) -> None:
     """Says so where processes with the boundary in them go on after the program has ended: they are not waited for."""
     deadline = time.monotonic() + _LAST_MOMENTS
-    while left := _bound(library, name):
-        if time.monotonic() > deadline:
-            break
+    while processes_of(library.path(name)) and time.monotonic() < deadline:
         time.sleep(0.02)
+    left = _bound(library, name)
     if not left:
         return
     lost: JsonObject = {

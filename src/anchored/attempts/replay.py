@@ -15,6 +15,7 @@ from anchored.attempts.launch import Launch, check_boundary, check_command, laun
 from anchored.attempts.record import close
 from anchored.attempts.verdict import Verdict, judge, said
 from anchored.attempts.watch import Timing, watch
+from anchored.boundary.guard import reads_program
 from anchored.canonical import JsonObject, clip, visible
 from anchored.errors import RefusedError, UsageError
 from anchored.library import Library, load
@@ -220,6 +221,13 @@ def replay(
     check_command(command, folder)
     check_boundary(command)
     stdin = _stdin(source)
+    if not request.trusted and stdin is not None and reads_program(command):
+        raise RefusedError(
+            "This command would run a program out of a run file of another place.",
+            expected="a program of your own",
+            found=" ".join(command),
+            next_step="Put the program into a file, and give that as the command.",
+        )
     declared: JsonObject = {
         **cast("JsonObject", configuration),
         "command": list(command),

@@ -133,7 +133,8 @@ def _signals() -> Generator[list[int]]:
     if threading.current_thread() is not threading.main_thread():
         yield received
         return
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    ending = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    numbers = [number for number in ending if signal.getsignal(number) is not signal.SIG_IGN]  # as `nohup` sets it
     before = {number: signal.signal(number, lambda number, _: received.append(number)) for number in numbers}
     try:
         yield received

@@ -121,13 +121,14 @@ class Gate(Protocol):
         """Says something about the run outside its log."""
         ...
 
-    def spawning(self, command: str, *, bound: bool, python: bool) -> None:
+    def spawning(self, command: str, *, bound: bool, python: bool, inherits: bool) -> None:
         """A child process is about to start. Raises OSError if it must not.
 
         Args:
             command: its executable.
             bound: it gets the environment by which the boundary comes, and no option that shuts it out.
             python: it is a Python; in another program there can be no boundary.
+            inherits: it gets this process's own environment, and no other.
         """
         ...
 

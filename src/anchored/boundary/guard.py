@@ -9,6 +9,7 @@ import inspect
 import os
 import re
 import sys
+import threading
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -22,14 +23,15 @@ ATTEMPT_VARIABLE = "ANCHORED_ATTEMPT"
 _MULTIPROCESSING = f"{os.sep}pymp-"
 """In the paths of the sockets by which `multiprocessing` reaches its own processes, which have the boundary."""
 
-_INSIDE: ContextVar[bool] = ContextVar("anchored_inside_door", default=False)
+_INSIDE: ContextVar[int | None] = ContextVar("anchored_inside_door", default=None)
+"""The thread in which a door of ours is at work; one that is started in there inherits the context, not the door."""
 _installed: list[bool] = []
 
 
 @contextmanager
 def door_open() -> Generator[None]:
     """Inside, connections are made by a door of ours."""
-    token = _INSIDE.set(True)
+    token = _INSIDE.set(threading.get_ident())
     try:
         yield
     finally:
@@ -38,7 +40,7 @@ def door_open() -> Generator[None]:
 
 def inside_door() -> bool:
     """Whether a door of ours is at work in this thread or task."""
-    return _INSIDE.get()
+    return _INSIDE.get() == threading.get_ident()
 
 
 def install_guard() -> None:
@@ -55,6 +57,10 @@ def _audit(event: str, arguments: tuple[object, ...]) -> None:
         address = arguments[1]
         if address is None:
             return
+    elif event in ("socket.gethostbyname", "socket.gethostbyaddr"):
+        if not _is_name(arguments[0]):
+            return
+        address = (arguments[0], "name")
     elif event == "socket.getaddrinfo":
         host = arguments[0]
         if not _is_name(host):
@@ -68,7 +74,7 @@ def _audit(event: str, arguments: tuple[object, ...]) -> None:
     gate = current_gate()
     shown = _shown(address)
     if gate is not None and _MULTIPROCESSING not in shown:
-        gate.connecting(shown, inside=_INSIDE.get())
+        gate.connecting(shown, inside=inside_door())
 
 
 _SPAWNING = {"subprocess.Popen": 3, "os.exec": 2, "os.posix_spawn": 2, "os.system": 0}
@@ -76,6 +82,9 @@ _SPAWNING = {"subprocess.Popen": 3, "os.exec": 2, "os.posix_spawn": 2, "os.syste
 
 
 _INTERPRETER = re.compile(r"python[0-9.]*t?d?(\.exe)?|pypy[0-9.]*")
+_HIDDEN = re.compile(r"(?:^|[\s;&|(/'\"])python[0-9.]*['\"]?(?:\s+-[a-zA-Z]+)*\s+-[a-zA-Z]*[IES]")
+"""Such a Python in the text of a shell command."""
+
 _OPTIONS_WITH_VALUE = frozenset({"--check-hash-based-pycs"})
 
 
@@ -89,21 +98,30 @@ def ignored_by(command: Sequence[str]) -> str | None:
 
     -I and -E ignore PYTHONPATH, by which the boundary comes; -S runs no `sitecustomize`; -i passes no environment on.
     """
-    if command and os.path.basename(command[0]) == "env":
-        given = [word for word in command[1:] if "=" not in word]
-        cleared = next((word for word in given if word in ("-", "-i", "--ignore-environment")), None)
-        program = next((place for place, word in enumerate(given) if is_python(word)), len(given))
-        return cleared if cleared in given[:program] else ignored_by(given[program:])
-    if not command or not is_python(command[0]):
-        return None
-    letters, _ = _options(command[1:])
+    program = next((place for place, word in enumerate(command) if is_python(word)), len(command))
+    before = command[:program]
+    if before and os.path.basename(before[0]) == "env":
+        cleared = next((word for word in before[1:] if _clears(word)), None)
+        if cleared is not None:
+            return cleared
+    hidden = next((found for word in before if (found := _HIDDEN.search(word)) is not None), None)
+    if hidden is not None:
+        return hidden[0].split()[-1]
+    letters, _ = _options(command[program + 1 :])
     return next((f"-{letter}" for letter in letters if letter in "IES"), None)
+
+
+def _clears(word: str) -> bool:
+    """Whether a word of `env` takes the environment away by which the boundary comes."""
+    cluster = word.startswith("-") and not word.startswith("--") and "i" in word
+    return word in ("-", "--ignore-environment", "PYTHONPATH") or cluster or word.startswith("PYTHONPATH=")
 
 
 def reads_program(command: Sequence[str]) -> bool:
     """Whether a Python command line takes the program from standard input."""
     letters, rest = _options(command[1:])
-    return not set("cmVh?") & set(letters) and (not rest or rest[0] == "-")
+    informs = any(word.startswith(("--version", "--help")) for word in command[1:])
+    return not informs and not set("cmiVh?") & set(letters) and (not rest or rest[0] == "-")
 
 
 def _options(words: Sequence[str]) -> tuple[str, Sequence[str]]:
@@ -136,7 +154,7 @@ def _check_child(event: str, arguments: tuple[object, ...]) -> None:
         return
     executable = _text(arguments[0])
     if event == "os.system":
-        gate.spawning("sh", bound=True, python=False)
+        gate.spawning("sh", bound=ignored_by(["sh", _text(arguments[0])]) is None, python=False, inherits=True)
         return
     environment = arguments[_SPAWNING[event]]
     held = cast("Mapping[object, object]", os.environ if environment is None else environment)
@@ -148,7 +166,8 @@ def _check_child(event: str, arguments: tuple[object, ...]) -> None:
     if kept and words == ["uname", "-p"]:  # the standard library's `platform`, which SDKs ask for their headers
         return
     bound = kept and ignored_by(words) is None
-    gate.spawning(executable, bound=bound, python=is_python(executable))
+    inherits = environment is None or held is os.environ
+    gate.spawning(executable, bound=bound, python=is_python(executable), inherits=inherits)
 
 
 def _words(arguments: object) -> list[str]:

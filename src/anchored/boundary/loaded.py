@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import stat
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
@@ -13,7 +14,7 @@ from pathlib import Path
 from anchored.canonical import JsonObject
 
 _MOST_FILES = 500
-_LARGEST_ARGUMENT = 10_000_000
+_LARGEST = 10_000_000
 _OWN = Path(__file__).resolve().parents[1]
 _INSTALLED = ("site-packages", "dist-packages")
 _VERSIONED = re.compile(r"(?P<name>.+?)-(?P<version>[^-]+)\.(dist|egg)-info")
@@ -66,18 +67,16 @@ def _module_files() -> Iterator[tuple[str, str]]:
 
 def _named_files(started: Path) -> Iterator[Path]:
     for word in sys.orig_argv[1:]:
-        path = started / word
-        try:
-            if path.is_file() and path.stat().st_size <= _LARGEST_ARGUMENT:
-                yield path
-        except (OSError, ValueError):
-            continue
+        yield started / word
 
 
 def _add(files: dict[str, str], path: Path, folder: Path) -> None:
     try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST:
+            return
         content = path.read_bytes()
-    except OSError:
+    except (OSError, ValueError):
         return
     files[os.path.relpath(path, folder)] = hashlib.sha256(content).hexdigest()
 

@@ -42,7 +42,10 @@ def program_command(target: str) -> tuple[str, ...]:
 
 def program_target(command: Sequence[str]) -> str | None:
     """The "module:function" that a command calls; None if it is another command. Inverts `program_command`."""
-    return command[-1] if tuple(command[1:-1]) == _RUNNER else None
+    if tuple(command[1:-1]) != _RUNNER:
+        return None
+    program_command(command[-1])  # refuses what is no such target
+    return command[-1]
 
 
 def main() -> None:

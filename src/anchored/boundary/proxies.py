@@ -13,6 +13,9 @@ from collections.abc import Mapping
 _HELD = "ANCHORED_PROXIES"
 """Environment variable with what the others were, as JSON."""
 
+ISOLATED = "ANCHORED_ISOLATED"
+"""Environment variable that is set where a replay has no network."""
+
 _held_back: list[bool] = []
 _DEAD = "http://127.0.0.1:9"
 _NAMES = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
@@ -23,6 +26,11 @@ def dead_proxies(environment: Mapping[str, str]) -> dict[str, str]:
     """What to set in a replay's environment besides what is there."""
     held = {name: environment[name] for name in (*_NAMES, *_EXCEPTIONS) if name in environment}
     return {_HELD: json.dumps(held), **dict.fromkeys(_NAMES, _DEAD), **dict.fromkeys(_EXCEPTIONS, "")}
+
+
+def is_isolated() -> bool:
+    """Whether this process was started without a network."""
+    return ISOLATED in os.environ
 
 
 def restore_proxies() -> None:

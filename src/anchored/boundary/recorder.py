@@ -98,7 +98,7 @@ class Recorder:
         with self._lock, self._harmless():
             self._journal.note(kind, document, once=once)
 
-    def spawning(self, command: str, *, bound: bool, python: bool) -> None:
+    def spawning(self, command: str, *, bound: bool, python: bool, inherits: bool) -> None:
         name = os.path.basename(command)
         if not bound:
             seen: JsonObject = {"address": f"child without boundary: {command}", "process": os.getpid()}

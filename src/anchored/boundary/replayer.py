@@ -9,11 +9,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from anchored.boundary.actors import current_parent
 from anchored.boundary.crossing import Crossing, Passage, Poisoned
 from anchored.boundary.effects import Declarations
 from anchored.boundary.ledger import Clock, Ledger
-from anchored.boundary.proxies import release_proxies
+from anchored.boundary.proxies import is_isolated, release_proxies
 from anchored.canonical import Json, JsonObject
 from anchored.errors import StoreError
 from anchored.events import Begin, Blob, Declared, End, Outcome, Request, Result, result_blob
@@ -87,7 +86,7 @@ class Replayer:
                 begin = self._write_begin(asked, crossing, declared=crossing.declared, durable=False, replaced=True)
                 self._session.sent(begin.position)
                 return Passage(action="serve", begin=begin, result=answer.result)
-            self._check_live(crossing)
+            self._check_live(crossing, asked.parent)
             begin = self._write_begin(asked, crossing, declared=crossing.declared, durable=crossing.may_write)
             if isinstance(answer, Intervene):
                 self._session.sent(begin.position)
@@ -134,7 +133,7 @@ class Replayer:
         """Refuses every connection before the anchor, and all that comes after a poison."""
         host = address.rsplit(":", 1)[0]
         seen: JsonObject = {"address": address, "process": os.getpid()}
-        if any(fnmatchcase(host, pattern) or fnmatchcase(address, pattern) for pattern in self._plan.unobserved):
+        if self._is_allowed(host, address):
             self.note("unobserved", seen)
             return
         with self._turn:
@@ -150,18 +149,27 @@ class Replayer:
                 )
         raise ConnectionRefusedError(f"anchored: no connection outside the boundary while replaying: {address}")
 
-    def spawning(self, command: str, *, bound: bool, python: bool) -> None:
+    def _is_allowed(self, *names: str) -> bool:
+        """Whether the user allows what one of these names says outside the boundary."""
+        return any(fnmatchcase(name, pattern) for name in names for pattern in self._plan.unobserved)
+
+    def spawning(self, command: str, *, bound: bool, python: bool, inherits: bool) -> None:
         """A child without our environment could do anything, so before the anchor there is none; after a poison none
-        at all. Programs in other languages are named: what they do is not seen."""
+        at all. Programs in other languages are named, since what they do is not seen; in the prefix of a replay that
+        has a network they must inherit the environment, in which a dead proxy stands.
+        """
         name = os.path.basename(command)
+        known = bound and (python or inherits or is_isolated())
+        allowed = known or self._is_allowed(f"program {name}", name)
         with self._turn:
-            if not self._poisoned and (bound or self._session.live):
+            if not self._poisoned and (allowed or self._session.live):
                 if not python and name not in self._programs:
                     self._programs.add(name)
                     self.note("program", {"name": name, "process": os.getpid()})
                 return
             if not self._poisoned:
-                self.poison("guard", f"the program starts a child without the boundary: {command}")
+                what = "with an environment of its own" if bound else "without the boundary"
+                self.poison("guard", f"the program starts a child {what}: {command}", {"address": f"program {name}"})
         raise PermissionError(f"anchored: no child without the boundary while replaying: {command}")
 
     def close(self) -> None:
@@ -272,7 +280,7 @@ class Replayer:
             blobs = request.blobs
         self._ledger.copy(record, request=request, blobs=blobs)
 
-    def _check_live(self, crossing: Crossing) -> None:
+    def _check_live(self, crossing: Crossing, parent: int | None) -> None:
         """What goes live must be watched, and allowed: tools by their effect, HTTP by its origin.
 
         HTTP inside a tool that may run live is the tool's own business.
@@ -287,7 +295,7 @@ class Replayer:
                     f"the tool {crossing.name!r} would run live with effect {effect or 'undeclared'}",
                     {"tool": crossing.name, "effect": effect},
                 )
-        elif crossing.kind != "http" or current_parent() is None:
+        elif crossing.kind != "http" or parent is None:
             origin = plain_origin(crossing.origin)
             if origin not in self._origins:
                 raise self.poison(

@@ -37,6 +37,9 @@ ADAPTERS = "anchored.adapters"
 what to say of it to a gate."""
 
 _put_in: list[bool] = []
+_entered: set[str] = set()
+"""Modules that have their door or adapter."""
+
 _announcements: list[Callable[[Gate], None]] = []
 """What the installed adapters say of themselves to each new gate."""
 
@@ -68,10 +71,10 @@ def put_in(gate: Gate, journal: Journal, *, failed: Callable[[str], None]) -> No
     """
     use_gate(gate)
     if not _put_in:
-        _put_in.append(True)
-        os.register_at_fork(after_in_child=_forked)
         _await_imports(failed)
         install_guard()
+        os.register_at_fork(after_in_child=_forked)
+        _put_in.append(True)
     else:
         for announce in _announcements:
             announce(gate)
@@ -132,10 +135,13 @@ def _install_adapter(entry: EntryPoint, module: ModuleType) -> None:
 
 def _when_imported(module: str, install: Callable[[ModuleType], None], failed: Callable[[str], None]) -> None:
     def hook(imported: ModuleType) -> None:
+        if module in _entered:
+            return
         try:
             install(imported)
         except BaseException as error:  # a boundary that is half there is none
             failed(f"cannot install into {module}: {error}")
+        _entered.add(module)
 
     wrapt.register_post_import_hook(hook, module)
 

@@ -150,8 +150,8 @@ class ToolCall:
 def tool(*, effect: Effect) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
     """Declares what a tool does to the world, and makes a call of it an event.
 
-    Under a framework with an adapter the framework's tool call is the event, and this only declares. A coroutine
-    function is only declared. Without `anchored record` or `replay` the function runs as it is.
+    Under a framework with an adapter the framework's tool call is the event, and this only declares. Without
+    `anchored record` or `replay` the function runs as it is.
 
     Args:
         effect: `none` (computes), `read` (looks at the world), `write` (changes it).
@@ -167,11 +167,9 @@ def tool(*, effect: Effect) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
         raise ValueError(f"effect must be one of {', '.join(EFFECTS)}, not {effect!r}")
 
     def declare(function: Callable[_P, _R]) -> Callable[_P, _R]:
-        if inspect.iscoroutinefunction(function):
-            setattr(function, EFFECT_ATTRIBUTE, effect)
-            return cast("Callable[_P, _R]", function)
-
         name = getattr(function, "__name__", type(function).__name__)
+        if inspect.iscoroutinefunction(function):
+            return cast("Callable[_P, _R]", _awaited(function, name, effect))
 
         @wraps(function)
         def observed(*args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -190,6 +188,26 @@ def tool(*, effect: Effect) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
         return observed
 
     return declare
+
+
+def _awaited(function: Callable[..., Awaitable[object]], name: str, effect: Effect) -> Callable[..., Awaitable[object]]:
+    """The same for a coroutine function."""
+
+    @wraps(function)
+    async def observed(*args: object, **kwargs: object) -> object:
+        gate = current_gate()
+        bound = None if gate is None else _bound(function, args, kwargs)
+        if gate is None or bound is None or _INSIDE.get() == name:
+            token = _INSIDE.set(None)
+            try:
+                return await function(*args, **kwargs)
+            finally:
+                _INSIDE.reset(token)
+        call = ToolCall(gate, actor=None, name=name, arguments=bound, function=observed)
+        return await call.run_async(lambda: function(*args, **kwargs))
+
+    setattr(observed, EFFECT_ATTRIBUTE, effect)
+    return observed
 
 
 def _bound(

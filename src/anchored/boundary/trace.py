@@ -24,7 +24,8 @@ def active_trace() -> JsonObject | None:
         context = api.get_current_span().get_span_context()
         if not context.is_valid:
             return None
-        return {"trace_id": f"{context.trace_id:032x}", "span_id": f"{context.span_id:016x}"}
+        trace, span = f"{context.trace_id:032x}", f"{context.span_id:016x}"
+        return {"trace_id": trace, "span_id": span} if len(trace) == 32 and len(span) == 16 else None
     except Exception:  # the program's own tracer may be of any kind
         return None
 

@@ -110,6 +110,13 @@ def test_new_command(
     check_intervention(anchored=at is not None, guide=guide, set_result=set_result)
     name = shelf.name_of(run, recorded=True)
     source = shelf.open(name)
+    if source.closing is None:
+        raise UsageError(
+            "A run that was not closed makes no test.",
+            expected="a run that was recorded to its end",
+            found=f"{name}: its recorder was killed, or is still at work",
+            next_step="Record it again.",
+        )
     folder = Path(str(source.configuration["folder"]))
     module = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").lower()
     content = _Test(source, name, module, into.absolute(), folder)
@@ -127,7 +134,11 @@ def test_new_command(
         position = position_of(source, at)
         intervention = choose_intervention(source, position, guide=guide, set_result=set_result)
         anchor = resolve_anchor(source.log, source.opening.run, position, intervention)
-        fixture = None if set_result is None else f"{module}_result_{anchor.position}{set_result.suffix}"
+        fixture = (
+            None
+            if set_result is None
+            else f"{module}_result_{anchor.position}{'.json' if set_result.suffix == '.json' else '.txt'}"
+        )
         said = checked(source)
         words = check_words(check, folder) if check is not None else said.command if said else None
         suffix = f"_from_{anchor.position}"
@@ -143,9 +154,17 @@ def test_new_command(
             found=str(test_file),
             next_step="Rename it, or replace it with --force.",
         )
+    content_of_run = shelf.path(name).read_bytes()
+    if recording_file.exists() and not force and recording_file.read_bytes() != content_of_run:
+        raise UsageError(
+            "There is a recording of this name already, and it is another.",
+            expected="a new file",
+            found=str(recording_file),
+            next_step="Rename it with its test, or replace it with --force.",
+        )
     _make_folder(recording_file.parent)
     check_writable(test_file)
-    write_file(recording_file, shelf.path(name).read_bytes(), mode=0o644)
+    write_file(recording_file, content_of_run, mode=0o644)
     if set_result is not None and fixture is not None:
         write_file(recording_file.parent / fixture, set_result.read_bytes(), mode=0o644)
     write_file(test_file, text.encode("utf-8"), mode=0o644)
@@ -200,7 +219,7 @@ class _Test:
         if guide is not None:
             arguments.append(f"guide={_quoted(guide)}")
         if fixture is not None:
-            arguments.append(f'set_result=RECORDING.with_name("{fixture}")')
+            arguments.append(f"set_result=RECORDING.with_name({_quoted(fixture)})")
         arguments += [self._start(), "folder=FOLDER"]
         imports = ["os"]
         changed = "guided there" if guide is not None else "with a result put in there" if fixture else "unchanged"
@@ -249,7 +268,7 @@ class _Test:
                 next_step="Record it again with program=…",
             )
         target = program_target(command)
-        return f'program="{target}"' if target is not None else f"command={self._words(command)}"
+        return f"program={_quoted(target)}" if target is not None else f"command={self._words(command)}"
 
     def _words(self, command: Sequence[str]) -> str:
         """A command as Python source: this Python for the one that was recorded, paths from the program's folder."""
@@ -261,12 +280,13 @@ class _Test:
 
     def _from_folder(self, word: str) -> str:
         inside = os.path.isabs(word) and Path(word).is_relative_to(self._folder)
-        return os.path.relpath(word, self._folder) if inside else word
+        inner = os.path.relpath(word, self._folder) if inside else word
+        return inner if os.sep in inner or not inside else os.path.join(os.curdir, inner)
 
     def _relative_folder(self) -> str:
         steps = Path(os.path.relpath(self._folder, self._into)).parts
         up = sum(1 for step in steps if step == "..")
-        rest = "".join(f' / "{step}"' for step in steps[up:] if step != ".")
+        rest = "".join(f" / {_quoted(step)}" for step in steps[up:] if step != ".")
         return "HERE" + ".parent" * up + rest
 
     def _needs(self) -> list[str]:

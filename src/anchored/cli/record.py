@@ -49,15 +49,24 @@ def record_command(
             found="none",
             next_step="anchored record -- python team.py",
         )
+    try:
+        folder = Path.cwd()
+    except FileNotFoundError as error:
+        raise UsageError(
+            "The current folder is gone.",
+            expected="a folder in which the program runs",
+            found="one that was removed",
+            next_step="Change to another folder.",
+        ) from error
     shelf = library(store)
     done = record(
         shelf,
         tuple(command),
         task=task,
         name=name,
-        folder=Path.cwd(),
+        folder=folder,
         timing=Timing(timeout=timeout),
-        check=None if check is None else check_words(check, Path.cwd()),
+        check=None if check is None else check_words(check, folder),
         quiet=as_json,
     )
     if not done.observed:

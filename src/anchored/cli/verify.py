@@ -31,7 +31,7 @@ def verify_command(
     expected = None if expect is None else as_expected(expect)
     shelf = library(store)
     path = Path(target)
-    if path.is_file():
+    if path.is_file() and not shelf.path(target).is_file():
         _verify_receipt_file(shelf, path, expected, as_json=as_json)
     else:
         _verify_run(shelf, target, expected, as_json=as_json)

@@ -148,7 +148,9 @@ class Library:
 
     def discard(self, name: str) -> None:
         """Removes a run in which nothing was recorded."""
-        for path in (self.path(name), self.output_path(name), self.receipt_path(name)):
+        run_file = self.path(name)
+        beside = [run_file.with_name(run_file.name + ending) for ending in ("-wal", "-shm")]
+        for path in (run_file, *beside, lost_path(run_file), self.output_path(name), self.receipt_path(name)):
             path.unlink(missing_ok=True)
         self._index.drop(name)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import cast
 
@@ -14,7 +15,8 @@ from anchored.replaying import ReplayPlan, changed_since, plan_from
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "urn:anchored:replay:v1"
 NOT_EVALUATED = "not-evaluated"
-_LONGEST_NAME = 256
+LONGEST_NAME = 256
+MOST_NAMES = 1000
 
 
 def build_receipt(source: Recording, replay: Recording) -> bytes:
@@ -56,12 +58,12 @@ def build_receipt(source: Recording, replay: Recording) -> bytes:
         "plan": {"digest": plan.digest, "attempt": attempt},
         "intervention": {"kind": plan.intervention.document()["kind"], "digest": plan.intervention.digest},
         "configuration": {"source": source.summary.configuration, "replay": replay.summary.configuration},
-        "changed": list[Json](sorted({part.what[:_LONGEST_NAME] for part in changed_since(source, replay)})),
+        "changed": _names(part.what for part in changed_since(source, replay)),
         "admission": NOT_EVALUATED,
         "external_state": NOT_EVALUATED,
         "effects": {"allow": plan.effects_allowed, "declarations": plan.declarations_digest},
-        "normalisations": list[Json](sorted({f"map-url {old}={new}" for old, new in plan.origins})),
-        "unobserved": list[Json](sorted(_unobserved(replay))),
+        "normalisations": _names(f"map-url {old}={new}" for old, new in plan.origins),
+        "unobserved": _names(_unobserved(replay)),
         "recorder": "in-process",
         "counts": asdict(count(source, replay, size)),
         "regenerated": _regenerated(source, replay, size),
@@ -116,6 +118,11 @@ def _suffix(recording: Recording, size: int, prefix: Digest, plan: ReplayPlan) -
     entries = [entry.digest for entry in recording.log.entries[size:]]
     anchor = plan.anchor.digest if plan.anchor else None
     return {"digest": suffix_digest(prefix, anchor, entries), "entries": len(entries)}
+
+
+def _names(names: Iterable[str]) -> list[Json]:
+    """Names as a receipt lists them: sorted, each once, none longer than the limit, the first so many."""
+    return list[Json](sorted({name[:LONGEST_NAME] for name in names})[:MOST_NAMES])
 
 
 def _unobserved(replay: Recording) -> set[str]:

@@ -9,7 +9,15 @@ import msgspec
 
 from anchored.canonical import Digest, JsonObject, as_digest, jcs_digest, parse_own
 from anchored.errors import DamagedError, RefusedError, UnsupportedError
-from anchored.receipts.statement import NOT_EVALUATED, PREDICATE_TYPE, STATEMENT_TYPE, build_receipt
+from anchored.receipts.statement import (
+    LONGEST_NAME,
+    MOST_NAMES,
+    NOT_EVALUATED,
+    PREDICATE_TYPE,
+    STATEMENT_TYPE,
+    build_receipt,
+    suffix_digest,
+)
 from anchored.recording import Recording, verify_consistency
 from anchored.replaying import first_difference
 
@@ -197,7 +205,13 @@ def _statement(document: JsonObject) -> _Statement:
     _check(predicate.plan.attempt >= 1, "an attempt from 1")
     for names in (predicate.changed, predicate.normalisations, predicate.unobserved):
         _check(names == sorted(set(names)), "names sorted, each once")
+        _check(len(names) <= MOST_NAMES and all(_is_name(name) for name in names), "names within their limits")
+    _check(_is_name(predicate.intervention.kind), "a kind of intervention")
     return statement
+
+
+def _is_name(text: str) -> bool:
+    return 1 <= len(text) <= LONGEST_NAME
 
 
 def _digests(predicate: _Predicate) -> list[str]:
@@ -275,6 +289,12 @@ def _check_sums(statement: _Statement) -> None:
         _check(predicate.source.size == size == predicate.replay.size, "one size in mode full")
     _check(predicate.suffix.entries == predicate.replay.size - size, "the suffix's count")
     _check(predicate.source_suffix.entries == predicate.source.size - size, "the source suffix's count")
+    anchor_digest = None if predicate.anchor is None else Digest(predicate.anchor.digest)
+    nothing = suffix_digest(Digest(predicate.prefix.digest), anchor_digest, [])
+    for suffix in (predicate.suffix, predicate.source_suffix):
+        _check((suffix.digest == nothing) == (suffix.entries == 0), "the digest of an empty suffix, and of no other")
+    if predicate.source.recording == predicate.replay.recording:
+        _check(predicate.configuration.source == predicate.configuration.replay, "one configuration of one recording")
     words = {
         "none": predicate.suffix.entries == 0,
         "verbatim": predicate.suffix == predicate.source_suffix and predicate.suffix.entries > 0,

@@ -25,14 +25,15 @@ class Changed:
 def changed_since(source: Recording, replay: Recording) -> list[Changed]:
     """What a replay did not find as it was when its source was recorded, by name.
 
-    Compared is what a replay cannot restore. Where the source does not know a part, nothing is said of it.
+    Compared is what a replay cannot restore. Where one of the two does not know a part, nothing is said of it: a
+    package may come from a place that the program adds later.
     """
     if not replay.notes_of("loaded"):  # nothing ran
         return []
     before, after = source.program, replay.program
     pairs: list[tuple[str, object, object]] = [
         *((f"file {name}", one, after.files.get(name)) for name, one in before.files.items()),
-        *((f"package {name}", one, after.packages.get(name)) for name, one in before.packages.items()),
+        *((f"package {name}", one, after.packages.get(name, one)) for name, one in before.packages.items()),
         ("git head", source.configuration.get("git_head"), replay.configuration.get("git_head")),
         ("python", source.configuration.get("python"), replay.configuration.get("python")),
     ]

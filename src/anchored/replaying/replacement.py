@@ -43,7 +43,7 @@ def whole_replacement(source: Recording, position: int, document: bytes) -> Repl
     """
     recorded = _recorded(source, position)
     try:
-        value: Any = json.loads(document)
+        value: Any = json.loads(document.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise UsageError(
             "The result in the file cannot be used.",
@@ -53,7 +53,15 @@ def whole_replacement(source: Recording, position: int, document: bytes) -> Repl
         ) from error
     event = source.log.event_at(position)
     if event is not None and event.begin.kind == "execute_tool":
-        return ReplaceResult(result=ToolValue(value=encode_value(value)))
+        try:
+            return ReplaceResult(result=ToolValue(value=encode_value(value)))
+        except ValueError as error:
+            raise UsageError(
+                "The result in the file cannot be used.",
+                expected="a value of at most 100 levels and 200,000 parts",
+                found=str(error),
+                next_step="Give a smaller one.",
+            ) from error
     headers = recorded.headers if isinstance(recorded, HttpResult) else (("content-type", "application/json"),)
     return ReplaceResult(result=HttpResult(status=200, headers=headers, body=document))
 
