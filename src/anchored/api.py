@@ -18,6 +18,7 @@ from anchored.attempts import (
     Timing,
     check_words,
     choose_intervention,
+    current_folder,
     read_project,
     record_block,
 )
@@ -73,7 +74,7 @@ def record(
         >>> len(run.recording.log.events)
         1
     """
-    words = None if check is None else check_words(check, Path.cwd())
+    words = None if check is None else check_words(check, current_folder())
     return record_block(_library(store), name=name, task=task, program=program, check=words)
 
 
@@ -163,7 +164,7 @@ def replay(
     with _shelf(run, store) as (shelf, name):
         source = shelf.open(name)
         position = _position(source, at)
-        given = folder if folder is not None or not isinstance(run, Path) else Path.cwd()
+        given = folder if folder is not None or not isinstance(run, Path) else current_folder()
         where = Path(given).absolute() if given is not None else Path(str(source.opening.configuration["folder"]))
         intervention = choose_intervention(
             source, position, guide=guide, set_result=None if set_result is None else Path(set_result)

@@ -1,7 +1,7 @@
 """The parent's side: start a program with the boundary in it, watch it, judge it by what is in the store."""
 
 from anchored.attempts.check import Checked, check_words, checked, run_check
-from anchored.attempts.configuration import Project, missing_keys, read_project, recorded_environment
+from anchored.attempts.configuration import Project, current_folder, missing_keys, read_project, recorded_environment
 from anchored.attempts.in_process import Run, record_block
 from anchored.attempts.intervene import check_intervention, choose_intervention
 from anchored.attempts.launch import Child, Launch, launch
@@ -28,6 +28,7 @@ __all__ = [
     "check_words",
     "checked",
     "choose_intervention",
+    "current_folder",
     "launch",
     "missing_keys",
     "read_project",

@@ -48,6 +48,23 @@ class Project:
     environment: tuple[str, ...] = ()
 
 
+def current_folder() -> Path:
+    """The folder of this process.
+
+    Raises:
+        UsageError: it was removed.
+    """
+    try:
+        return Path.cwd()
+    except FileNotFoundError as error:
+        raise UsageError(
+            "The current folder is gone.",
+            expected="a folder in which the program runs",
+            found="one that was removed",
+            next_step="Change to another folder.",
+        ) from error
+
+
 def read_project(folder: Path) -> Project:
     """`anchored.toml` of a folder; an empty project if there is none.
 

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import os
-import secrets
 import sys
 import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from pathlib import Path
 
-from anchored.attempts.configuration import declared_configuration, read_project
-from anchored.attempts.record import close, unobserved
+from anchored.attempts.configuration import current_folder, read_project
+from anchored.attempts.record import close, open_run, unobserved
 from anchored.attempts.watch import Ended
 from anchored.boundary import Declarations, Recorder, current_gate, use_gate
 from anchored.boundary.loaded import loaded
 from anchored.boundary.program import program_command
 from anchored.boundary.start import put_in
-from anchored.boundary.trace import given_trace
-from anchored.canonical import JsonObject, visible
+from anchored.canonical import visible
 from anchored.errors import DamagedError, InstallError, StoreError, UsageError
 from anchored.library import FileJournal, Library
-from anchored.recording import FORMAT, Opening, Recording
+from anchored.recording import Recording
 
 _LOCK = threading.RLock()
 _gates: list[Recorder] = []
@@ -91,27 +88,19 @@ def record_block(
     if _stands_aside():
         yield Run(None)
         return
-    folder = _here()
+    folder = current_folder()
     project = read_project(folder)
     hash_seed = os.environ.get("PYTHONHASHSEED", "")
-    configuration = declared_configuration(
+    name = open_run(
+        library,
+        name=name,
+        stem="block",
+        task=task,
         command=None if program is None else program_command(program),
         folder=folder,
-        environment=os.environ,
         project=project,
         hash_seed=hash_seed if hash_seed.isdigit() else None,
     )
-    opening = Opening(
-        format=FORMAT, run=secrets.token_hex(32), mode="record", task=task, configuration=dict(configuration)
-    )
-    order: JsonObject = {"mode": "record", "folder": str(folder), "created": str(time.time_ns())}
-    if name is None:
-        name = library.create_next("block", opening, order)
-    else:
-        library.create(name, opening, order)
-    trace = given_trace(os.environ)
-    if trace is not None:
-        library.note(name, "trace", trace)
     journal = FileJournal(library.path(name))
     declarations = Declarations(project.effects)
     recorder = Recorder(journal, time.time_ns, declarations, look=lambda: loaded(folder, folder))
@@ -178,18 +167,11 @@ def _stands_aside() -> bool:
 
 
 def _take_gate(recorder: Recorder) -> None:
-    """Makes `recorder` the gate, where none is."""
+    """Makes `recorder` the gate. Raises UsageError where another block was quicker."""
     with _LOCK:
-        if not _stands_aside():
-            _gates.append(recorder)
-            use_gate(recorder)
-            return
-    raise UsageError(
-        "Another block records in this process.",
-        expected="one block at a time",
-        found="one that began at the same moment",
-        next_step="Record each in a process of its own, or put one block around both.",
-    )
+        _stands_aside()
+        _gates.append(recorder)
+        use_gate(recorder)
 
 
 def _give_back(recorder: Recorder) -> None:
@@ -197,18 +179,6 @@ def _give_back(recorder: Recorder) -> None:
         if current_gate() is recorder:
             use_gate(None)
         _gates[:] = [gate for gate in _gates if gate is not recorder]
-
-
-def _here() -> Path:
-    try:
-        return Path.cwd()
-    except FileNotFoundError as error:
-        raise UsageError(
-            "The current folder is gone.",
-            expected="a folder in which the program runs",
-            found="one that was removed",
-            next_step="Change to another folder.",
-        ) from error
 
 
 def _does_not_fit(reason: str) -> None:

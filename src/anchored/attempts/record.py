@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anchored.attempts.check import run_check
-from anchored.attempts.configuration import declared_configuration, learned_configuration, read_project
+from anchored.attempts.configuration import Project, declared_configuration, learned_configuration, read_project
 from anchored.attempts.launch import Launch, check_command, launch
 from anchored.attempts.processes import processes_of
 from anchored.attempts.watch import Ended, Timing, watch
@@ -79,26 +79,17 @@ def record(
     hash_seed = os.environ.get("PYTHONHASHSEED", "")
     if not hash_seed.isdigit():
         hash_seed = str(secrets.randbelow(2**32))
-    configuration = declared_configuration(
-        command=command, folder=folder, environment=os.environ, project=project, hash_seed=hash_seed
+    name = open_run(
+        library,
+        name=name,
+        stem=_stem(command),
+        task=task,
+        command=command,
+        folder=folder,
+        project=project,
+        hash_seed=hash_seed,
     )
-    opening = Opening(
-        format=FORMAT, run=secrets.token_hex(32), mode="record", task=task, configuration=dict(configuration)
-    )
-    order: JsonObject = {
-        "mode": "record",
-        "folder": str(folder),
-        "declarations": [[pattern, effect] for pattern, effect in project.effects],
-        "created": str(time.time_ns()),
-    }
-    if name is None:
-        name = library.create_next(_stem(command), opening, order)
-    else:
-        library.create(name, opening, order)
     run_file = library.path(name)
-    trace = given_trace(os.environ)
-    if trace is not None:
-        library.note(name, "trace", trace)
     program = _program_on_stdin(command)
     if program is not None:
         library.note(name, "stdin", {"data": base64.b64encode(program).decode("ascii"), "process": os.getpid()})
@@ -125,6 +116,44 @@ def record(
             found=error.found,
             next_step="Keep the store where it is while a program runs, and record again.",
         ) from error
+
+
+def open_run(
+    library: Library,
+    *,
+    name: str | None,
+    stem: str,
+    task: str | None,
+    command: tuple[str, ...] | None,
+    folder: Path,
+    project: Project,
+    hash_seed: str | None,
+) -> str:
+    """Makes the run file of a new recording, with all that is known before it starts; its name.
+
+    Raises:
+        UsageError: there is such a run already.
+    """
+    configuration = declared_configuration(
+        command=command, folder=folder, environment=os.environ, project=project, hash_seed=hash_seed
+    )
+    opening = Opening(
+        format=FORMAT, run=secrets.token_hex(32), mode="record", task=task, configuration=dict(configuration)
+    )
+    order: JsonObject = {
+        "mode": "record",
+        "folder": str(folder),
+        "declarations": [[pattern, effect] for pattern, effect in project.effects],
+        "created": str(time.time_ns()),
+    }
+    if name is None:
+        name = library.create_next(stem, opening, order)
+    else:
+        library.create(name, opening, order)
+    trace = given_trace(os.environ)
+    if trace is not None:
+        library.note(name, "trace", trace)
+    return name
 
 
 def _note_left_behind(library: Library, name: str) -> None:

@@ -81,12 +81,13 @@ class Replayer:
                 declared = answer.event.begin.declared
                 begin = self._write_begin(asked, crossing, declared=declared, durable=crossing.may_write)
                 return Passage(action="enter", begin=begin)
-            release_proxies()
             if isinstance(answer, Replace):
+                release_proxies()
                 begin = self._write_begin(asked, crossing, declared=crossing.declared, durable=False, replaced=True)
                 self._session.sent(begin.position)
                 return Passage(action="serve", begin=begin, result=answer.result)
             self._check_live(crossing, asked.parent)
+            release_proxies()
             begin = self._write_begin(asked, crossing, declared=crossing.declared, durable=crossing.may_write)
             if isinstance(answer, Intervene):
                 self._session.sent(begin.position)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated, cast
 
 import typer
 
-from anchored.attempts import Recorded, Timing, check_words, checked, record, unobserved
+from anchored.attempts import Recorded, Timing, check_words, checked, current_folder, record, unobserved
 from anchored.boundary.start import INSTALL_FAILED
 from anchored.canonical import Json as JsonValue
 from anchored.canonical import JsonObject, clip
@@ -49,15 +48,7 @@ def record_command(
             found="none",
             next_step="anchored record -- python team.py",
         )
-    try:
-        folder = Path.cwd()
-    except FileNotFoundError as error:
-        raise UsageError(
-            "The current folder is gone.",
-            expected="a folder in which the program runs",
-            found="one that was removed",
-            next_step="Change to another folder.",
-        ) from error
+    folder = current_folder()
     shelf = library(store)
     done = record(
         shelf,
