@@ -4,6 +4,9 @@ VENV := .venv
 PYTEST_ARGS ?=
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Where every framework is: one environment per major version of `openai`, beside .venv, which stays small.
+STANDS := openai2 openai3
+STAND_STAMPS := $(STANDS:%=.venv-%/.installed)
 
 # An empty or read-only HOME must do.
 UV_CACHE_DIR ?= $(CURDIR)/.cache/uv
@@ -27,10 +30,11 @@ compile = $(uv) pip compile --quiet --universal --python-version 3.11 --generate
   --annotation-style line $(if $(UPGRADE),--upgrade)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test conformance figures demo build requirements clean
+.PHONY: help setup stands check test conformance figures demo build requirements clean
 
 help:
 	@echo 'make setup         create $(VENV) with everything pinned in requirements/ (PYTHON=python3.13 picks the Python)'
+	@echo 'make stands        create .venv-openai2 and .venv-openai3, which hold every framework (1.5 GB)'
 	@echo 'make check         format, lint, types, and who imports whom'
 	@echo 'make test          check, then the tests (PYTEST_ARGS="-k digest" goes to pytest)'
 	@echo 'make conformance   start programs in every way we know and let them misbehave: docs/launching.md'
@@ -67,6 +71,16 @@ $(STAMP): pyproject.toml requirements/uv.txt requirements/dev.txt
 	@touch $@
 	@echo 'setup: done'
 
+# The programs of the framework tests run in these; pytest itself stays in .venv.
+stands: $(STAND_STAMPS)
+
+.venv-%/.installed: pyproject.toml requirements/%.txt $(STAMP)
+	@echo 'setup: .venv-$* with the frameworks of requirements/$*.txt'
+	@$(uv) venv --quiet --allow-existing --python $(BIN)/python .venv-$*
+	@$(uv) pip sync --quiet --python .venv-$*/bin/python --require-hashes requirements/$*.txt
+	@$(uv) pip install --quiet --python .venv-$*/bin/python --no-deps --no-build-isolation --editable .
+	@touch $@
+
 check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -96,8 +110,9 @@ requirements: setup
 	@$(compile) --group bootstrap --output-file requirements/uv.txt
 	@$(compile) --extra testing --extra ag2 --group dev --output-file requirements/dev.txt pyproject.toml
 	@$(compile) --constraints requirements/dev.txt --output-file requirements/core.txt pyproject.toml
+	@for stand in $(STANDS); do $(compile) --group $$stand --output-file requirements/$$stand.txt pyproject.toml; done
 	@if grep -nE '://|file:|^ *-(-[^h]|[^-])' requirements/*.txt; then echo 'requirements: an address, a path or an option has got in (above)' >&2; exit 1; fi
 	@git diff --stat -- requirements 2>/dev/null || true
 
 clean:
-	rm -rf $(VENV) .cache build dist .hypothesis .import_linter_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(STANDS:%=.venv-%) .cache build dist .hypothesis .import_linter_cache .pytest_cache .ruff_cache
