@@ -591,8 +591,9 @@ def replayed(
         if isinstance(answer, (Serve, Enter)):
             event = answer.event
             started = ledger.begin(asked, declared=event.begin.declared, observation={}, durable=False)
-            for position in session.covered_by(event.position) if isinstance(answer, Serve) else ():
-                _copy(source, ledger, position)
+            while (covered := session.copy_due()) is not None:
+                _copy(source, ledger, covered)
+                session.copied()
             return started, answer, source.result(event), event.outcome
         seen: JsonObject = {"replaced": True} if isinstance(answer, Replace) else {}
         started = ledger.begin(asked, declared=call.crossing().declared, observation=seen, durable=False)

@@ -13,73 +13,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from functools import wraps
-from importlib.metadata import PackageNotFoundError, version
-from types import ModuleType
 from typing import Any, cast
 
+from anchored.adapters.adapter import Adapter, wrap
 from anchored.boundary import Gate, ToolCall, acting, current_gate
-from anchored.errors import InstallError
 from anchored.events import Outcome
-
-PROVED_ON = ("0.13.3",)
 
 _Method = Callable[..., Any]
 _depth: ContextVar[int] = ContextVar("anchored_ag2_chat_depth", default=0)
 _group_message: ContextVar[list[str] | None] = ContextVar("anchored_ag2_group_message", default=None)
-
-
-def install(autogen: ModuleType) -> Callable[[Gate], None]:
-    """Puts the adapter into an imported `autogen`; what to say of it to a gate. Without a gate it changes nothing.
-
-    Raises:
-        InstallError: it is another framework of this name, or lacks what the adapter enters.
-    """
-    found = _version()
-    if found not in PROVED_ON:
-        sys.stderr.write(f"anchored: the AG2 adapter is proved on {', '.join(PROVED_ON)}, not on {found}.\n")
-    try:
-        wrapper = autogen.OpenAIWrapper
-        agent = autogen.ConversableAgent
-        chat = autogen.GroupChat
-        _wrap(wrapper, "create", _create)
-        _wrap(agent, "execute_function", _execute)
-        _wrap(agent, "a_execute_function", _execute_async)
-        _wrap(agent, "initiate_chat", _initiate_chat)
-        _wrap(chat, "append", _append)
-        _wrap(chat, "select_speaker", _select_speaker)
-        _wrap(_termination_event(), "__init__", _terminated)
-    except AttributeError as error:
-        raise InstallError(
-            "The AG2 adapter does not fit this `autogen`.",
-            expected=f"ag2 {', '.join(PROVED_ON)}",
-            found=f"ag2 {found}: {error}",
-            next_step="Install ag2 0.13.3, or record without AG2.",
-        ) from error
-
-    def announce(gate: Gate) -> None:
-        gate.note("adapter", {"name": "ag2_classic", "package": "ag2", "version": found})
-        gate.note("cache_off", {"framework": "ag2", "cache": "cache_seed"})
-
-    return announce
-
-
-def _version() -> str:
-    for distribution in ("ag2", "autogen", "pyautogen"):
-        try:
-            return version(distribution)
-        except PackageNotFoundError:
-            continue
-    return "unknown"
-
-
-def _termination_event() -> Any:
-    return sys.modules["autogen.events.agent_events"].TerminationEvent
-
-
-def _wrap(owner: Any, name: str, make: Callable[[_Method], _Method]) -> None:
-    original = getattr(owner, name)
-    setattr(owner, name, wraps(original)(make(original)))
 
 
 def _create(original: _Method) -> _Method:
@@ -211,3 +153,16 @@ def _terminated(original: _Method) -> _Method:
             gate.note("stop_detail", {"text": reason})
 
     return __init__
+
+
+def _enter(autogen: Any) -> None:
+    wrap(autogen.OpenAIWrapper, "create", _create)
+    wrap(autogen.ConversableAgent, "execute_function", _execute)
+    wrap(autogen.ConversableAgent, "a_execute_function", _execute_async)
+    wrap(autogen.ConversableAgent, "initiate_chat", _initiate_chat)
+    wrap(autogen.GroupChat, "append", _append)
+    wrap(autogen.GroupChat, "select_speaker", _select_speaker)
+    wrap(sys.modules["autogen.events.agent_events"].TerminationEvent, "__init__", _terminated)
+
+
+ADAPTER = Adapter(name="ag2_classic", distribution="ag2", proved_on=("0.13.3",), enter=_enter, caches=("cache_seed",))

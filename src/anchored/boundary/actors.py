@@ -1,10 +1,13 @@
-"""Who acts, and inside which event, in this thread or task."""
+"""Who acts, and inside which event, in this thread or task. A thread has both from where it was started."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import cast
+
+from anchored.boundary.lanes import inherit, inherited
 
 _ACTOR: ContextVar[str | None] = ContextVar("anchored_actor", default=None)
 _PARENT: ContextVar[int | None] = ContextVar("anchored_parent", default=None)
@@ -12,12 +15,14 @@ _PARENT: ContextVar[int | None] = ContextVar("anchored_parent", default=None)
 
 def current_actor() -> str | None:
     """The acting agent, as the adapter last said; None if none did."""
-    return _ACTOR.get()
+    actor = _ACTOR.get()
+    return actor if actor is not None else cast("str | None", inherited("actor"))
 
 
 def current_parent() -> int | None:
     """Position of the enclosing event's begin; None outside of one."""
-    return _PARENT.get()
+    parent = _PARENT.get()
+    return parent if parent is not None else cast("int | None", inherited("parent"))
 
 
 @contextmanager
@@ -38,3 +43,7 @@ def enclosed_by(position: int | None) -> Generator[None]:
         yield
     finally:
         _PARENT.reset(token)
+
+
+inherit("actor", current_actor)
+inherit("parent", current_parent)

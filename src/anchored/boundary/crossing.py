@@ -77,6 +77,32 @@ class Gate(Protocol):
         """Before a crossing. Raises `Poisoned` if it must not happen."""
         ...
 
+    async def begin_async(self, crossing: Crossing) -> Passage:
+        """`begin` for what runs in an event loop, which it never blocks."""
+        ...
+
+    def wait(self, passage: Passage) -> None:
+        """Before the program is handed what came of it: waits for the turn of its end. Raises `Poisoned` if that never
+        comes.
+        """
+        ...
+
+    async def wait_async(self, passage: Passage) -> None:
+        """`wait` for what runs in an event loop."""
+        ...
+
+    def hold(self, passage: Passage) -> None:
+        """`wait` for a body that is read bit by bit: not for long, since what is done with a bit may come first."""
+        ...
+
+    async def hold_async(self, passage: Passage) -> None:
+        """`hold` for what runs in an event loop."""
+        ...
+
+    async def wait_for_cancellation(self, passage: Passage) -> None:
+        """Waits to be cancelled, as the recorded call was. Returns only by that, or with `Poisoned`."""
+        ...
+
     def end(
         self,
         passage: Passage,
@@ -87,7 +113,8 @@ class Gate(Protocol):
         text: str | None = None,
         sent: Request | None = None,
     ) -> None:
-        """After it, with exactly what the program was handed.
+        """After it, with exactly what the program was handed. Never waits: what ends before its turn, since it was
+        cancelled or closed, is written when its turn comes.
 
         Args:
             passage: what `begin` answered.

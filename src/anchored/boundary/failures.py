@@ -18,11 +18,24 @@ class RecordedToolError(Exception):
         self.failure = failure
 
 
+_CANCELLATIONS = frozenset({"asyncio.exceptions.CancelledError", "trio.Cancelled"})
+
+
+def is_cancellation(failure: Failure) -> bool:
+    """Whether the program gave the call up."""
+    return failure.error_class in _CANCELLATIONS
+
+
 def failure_of(error: BaseException) -> Failure:
-    """What is kept of an exception; of one that stands for a recorded one, the recorded."""
+    """What is kept of an exception; of one that stands for a recorded one, the recorded; of a cancellation that it is
+    one, since some libraries put addresses into its message.
+    """
     if isinstance(error, RecordedToolError):
         return error.failure
     kind = type(error)
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    if name in _CANCELLATIONS:
+        return Failure(error_class=name, message="", arguments=None)
     try:
         message = str(error)
     except Exception:  # the program's own `__str__` may raise
@@ -31,7 +44,7 @@ def failure_of(error: BaseException) -> Failure:
         arguments = encode_value(_parts(error))
     except Exception:  # and so may what tells how to rebuild it
         arguments = None
-    return Failure(error_class=f"{kind.__module__}.{kind.__qualname__}", message=message, arguments=arguments)
+    return Failure(error_class=name, message=message, arguments=arguments)
 
 
 def _parts(error: BaseException) -> tuple[object, object]:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import cast
 
+from anchored.boundary.lanes import inherit, inherited
 from anchored.boundary.process import current_gate
 
 ATTEMPT_VARIABLE = "ANCHORED_ATTEMPT"
@@ -40,7 +41,11 @@ def door_open() -> Generator[None]:
 
 def inside_door() -> bool:
     """Whether a door of ours is at work in this thread or task."""
-    return _INSIDE.get() == threading.get_ident()
+    return _INSIDE.get() == threading.get_ident() or inherited("door") is True
+
+
+inherit("door", inside_door)
+"""A name is looked up in a thread of the event loop's."""
 
 
 def install_guard() -> None:

@@ -8,9 +8,10 @@ from collections.abc import Callable
 
 from anchored.boundary.actors import current_parent
 from anchored.boundary.crossing import Crossing
+from anchored.boundary.lanes import lane_name, task_name
 from anchored.boundary.trace import active_trace
 from anchored.canonical import Json, JsonObject
-from anchored.events import Begin, Blob, Declared, End, Outcome, Request, Result, result_blob
+from anchored.events import Begin, Blob, Declared, Edge, End, Outcome, Request, Result, result_blob
 from anchored.graph import Tracer
 from anchored.library import Journal
 from anchored.recording import Record
@@ -25,11 +26,13 @@ _threads = itertools.count()
 
 
 def _thread() -> str:
-    """This thread's name and its number among those that made crossings, which no two threads share."""
+    """This thread's name and its number among those that made crossings, which no two threads share; the task where it
+    has no lane.
+    """
     number: int | None = getattr(_local, "number", None)
     if number is None:
         number = _local.number = next(_threads)
-    return f"{threading.current_thread().name} #{number}"
+    return f"{threading.current_thread().name} #{number}{task_name()}"
 
 
 class Ledger:
@@ -44,7 +47,7 @@ class Ledger:
         self.tracer = Tracer()
 
     def asked(self, crossing: Crossing) -> Asked:
-        """The crossing with its parent and edges as they are now.
+        """The crossing with its parent, edges and lane as they are now.
 
         What encloses an event is an event that is still open: a task may outlive the tool that started it, and a signal
         may leave a tool's frame without a trace.
@@ -57,9 +60,14 @@ class Ledger:
             parent=parent if parent in self._open else None,
             call_id=crossing.call_id,
             request=crossing.request,
-            edges=self.tracer.edges(actor=crossing.actor, call_id=crossing.call_id, request=crossing.request),
+            edges=self.edges(crossing),
             origin=crossing.origin,
+            lane=lane_name(),
         )
+
+    def edges(self, crossing: Crossing) -> tuple[Edge, ...]:
+        """What the crossing depends on, as it is now."""
+        return self.tracer.edges(actor=crossing.actor, call_id=crossing.call_id, request=crossing.request)
 
     def begin(self, asked: Asked, *, declared: Declared, observation: JsonObject, durable: bool) -> Begin:
         """Writes a begin entry at the next position."""
@@ -74,7 +82,7 @@ class Ledger:
             edges=asked.edges,
             declared=declared,
         )
-        seen: JsonObject = {"origin": asked.origin, **observation}
+        seen: JsonObject = {"origin": asked.origin, "lane": asked.lane, **observation}
         trace = active_trace()
         if trace is not None:
             seen["trace"] = trace
@@ -135,7 +143,6 @@ class Ledger:
     ) -> None:
         seen: JsonObject = {
             **observation,
-            "lane": None,
             "thread": _thread(),
             "time": str(self._clock()),
         }

@@ -61,6 +61,24 @@ class Recorder:
                     )
             return Passage(action="live", begin=begin)
 
+    async def begin_async(self, crossing: Crossing) -> Passage:
+        return self.begin(crossing)
+
+    def wait(self, passage: Passage) -> None:
+        """What is live has no turn."""
+
+    async def wait_async(self, passage: Passage) -> None:
+        """What is live has no turn."""
+
+    def hold(self, passage: Passage) -> None:
+        """What is live has no turn."""
+
+    async def hold_async(self, passage: Passage) -> None:
+        """What is live has no turn."""
+
+    async def wait_for_cancellation(self, passage: Passage) -> None:
+        raise AssertionError("nothing is served while recording")
+
     def end(
         self,
         passage: Passage,

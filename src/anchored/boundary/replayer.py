@@ -5,21 +5,26 @@ from __future__ import annotations
 import os
 import threading
 import time
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from anchored.boundary.crossing import Crossing, Passage, Poisoned
 from anchored.boundary.effects import Declarations
+from anchored.boundary.failures import failure_of
+from anchored.boundary.lanes import in_event_loop
 from anchored.boundary.ledger import Clock, Ledger
 from anchored.boundary.proxies import is_isolated, release_proxies
+from anchored.boundary.waiting import Sleepers
 from anchored.canonical import Json, JsonObject
 from anchored.errors import StoreError
-from anchored.events import Begin, Blob, Declared, End, Outcome, Request, Result, result_blob
+from anchored.events import Begin, Blob, Declared, End, Outcome, Raised, Request, Result, result_blob
 from anchored.library import Journal
 from anchored.recording import Event, Recording
 from anchored.replaying import (
     SAFE_EFFECTS,
+    Ambiguous,
     Asked,
     Diverge,
     Divergence,
@@ -35,6 +40,35 @@ from anchored.replaying import (
 
 _PORTS = {"http": 80, "https": 443}
 
+_HOLD = 0.5
+"""Seconds without progress for which a request that is not recorded is held, since it may be cancelled yet, and one
+that is recorded later where nothing overlaps in the recording."""
+
+
+_STREAM_HOLD = 0.1
+"""Seconds without progress for which a stream is held back as a whole."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Came:
+    """What came of an event, to be written when its turn comes."""
+
+    begin: Begin
+    outcome: Outcome
+    result: Result | None
+    observation: JsonObject
+    text: str | None
+    sent: Request | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _GivenUp:
+    """A request that was cancelled while it waited for its turn, as the recorded one was cancelled later."""
+
+    asked: Asked
+    crossing: Crossing
+    result: Raised
+
 
 class Replayer:
     """Replays one process.
@@ -44,7 +78,7 @@ class Replayer:
         plan: what is replayed, up to where, and what changes there.
         journal: where the replay's own log is written.
         clock: nanoseconds since the epoch.
-        patience: seconds that a request may wait for its turn.
+        patience: seconds that a request may wait for its turn while nothing else gets one.
         watcher: the process that watches this one; without it nothing goes live.
     """
 
@@ -63,8 +97,12 @@ class Replayer:
         self._patience = patience
         self._watcher = watcher
         self._turn = threading.Condition(threading.RLock())
+        self._sleepers = Sleepers()
         self._poisoned = False
         self._owner: int | None = None
+        self._early: dict[int, _Came] = {}
+        self._given_up: dict[int, _GivenUp] = {}
+        self._progress = 0
         self._programs: set[str] = set()
         self._origins = _origins(source, plan)
 
@@ -73,26 +111,87 @@ class Replayer:
 
     def begin(self, crossing: Crossing) -> Passage:
         with self._turn:
-            self._check_process(crossing)
-            asked, answer = self._answer(crossing)
-            if isinstance(answer, Serve):
-                return self._serve(asked, crossing, answer.event)
-            if isinstance(answer, Enter):
-                declared = answer.event.begin.declared
-                begin = self._write_begin(asked, crossing, declared=declared, durable=crossing.may_write)
-                return Passage(action="enter", begin=begin)
-            if isinstance(answer, Replace):
-                release_proxies()
-                begin = self._write_begin(asked, crossing, declared=crossing.declared, durable=False, replaced=True)
-                self._session.sent(begin.position)
-                return Passage(action="serve", begin=begin, result=answer.result)
-            self._check_live(crossing, asked.parent)
-            release_proxies()
-            begin = self._write_begin(asked, crossing, declared=crossing.declared, durable=crossing.may_write)
-            if isinstance(answer, Intervene):
-                self._session.sent(begin.position)
-                return Passage(action="live", begin=begin, intervention=answer.intervention)
-            return Passage(action="live", begin=begin)
+            watch = _Watch(self._progress)
+            while True:
+                asked, answer = self._try(crossing)
+                if isinstance(answer, Passage):
+                    return answer
+                limit = self._limit(asked, answer)
+                if in_event_loop() or threading.active_count() == 1 or watch.overdue(self._progress, limit):
+                    raise self._out_of_patience(asked, answer)
+                self._turn.wait(watch.left(limit))
+
+    async def begin_async(self, crossing: Crossing) -> Passage:
+        watch = _Watch(self._progress)
+        while True:
+            with self._turn:
+                asked, answer = self._try(crossing)
+                if isinstance(answer, Passage):
+                    return answer
+                if watch.overdue(self._progress, self._limit(asked, answer)):
+                    raise self._out_of_patience(asked, answer)
+                sleeper = self._sleepers.lie_down(answer.turn)
+            try:
+                await sleeper.sleep()
+            except BaseException as error:
+                if answer.known:
+                    self._give_up(asked, crossing, Raised(error=failure_of(error)))
+                raise
+
+    def wait(self, passage: Passage) -> None:
+        if passage.begin is None:
+            return
+        with self._turn:
+            watch = _Watch(self._progress)
+            while not self._end_due(passage.begin):
+                if in_event_loop() or watch.overdue(self._progress, self._patience):
+                    raise self._never_ends(passage.begin)
+                self._turn.wait(watch.left(self._patience))
+
+    async def wait_async(self, passage: Passage) -> None:
+        if passage.begin is None:
+            return
+        watch = _Watch(self._progress)
+        while True:
+            with self._turn:
+                if self._end_due(passage.begin):
+                    return
+                if watch.overdue(self._progress, self._patience):
+                    raise self._never_ends(passage.begin)
+                sleeper = self._sleepers.lie_down(self._session.end_turn(passage.begin.position))
+            await sleeper.sleep()
+
+    def hold(self, passage: Passage) -> None:
+        if passage.begin is None or in_event_loop() or not self._session.concurrent:
+            return
+        with self._turn:
+            watch = _Watch(self._progress)
+            while not self._end_due(passage.begin) and not watch.overdue(self._progress, _STREAM_HOLD):
+                self._turn.wait(watch.left(_STREAM_HOLD))
+
+    async def hold_async(self, passage: Passage) -> None:
+        if passage.begin is None or not self._session.concurrent:
+            return
+        watch = _Watch(self._progress)
+        while True:
+            with self._turn:
+                if self._end_due(passage.begin) or watch.overdue(self._progress, _STREAM_HOLD):
+                    return
+                sleeper = self._sleepers.lie_down(self._session.end_turn(passage.begin.position))
+            await sleeper.sleep()
+
+    async def wait_for_cancellation(self, passage: Passage) -> None:
+        begin = passage.begin
+        watch = _Watch(self._progress)
+        limit = self._patience + (0 if begin is None else self._seconds(begin.position))
+        while begin is not None:
+            with self._turn:
+                if self._poisoned:
+                    raise Poisoned
+                if watch.overdue(self._progress, limit):
+                    raise self.poison("order", f"the call at {begin.position} was cancelled, and now is not")
+                sleeper = self._sleepers.lie_down(self._session.end_turn(begin.position))
+            await sleeper.sleep()
 
     def end(
         self,
@@ -107,19 +206,13 @@ class Replayer:
         begin = passage.begin
         if begin is None:
             return
+        came = _Came(begin=begin, outcome=outcome, result=result, observation=observation or {}, text=text, sent=sent)
         with self._turn:
-            if self._poisoned:
-                raise Poisoned
-            self._wait_for_end(begin)
-            end, blobs = self._ledger.prepare_end(begin, outcome, result)
-            divergence = self._session.finish(end)
-            if divergence is not None:
-                raise self._diverged(divergence)
-            try:
-                self._ledger.end(begin, end, blobs, result, observation or {}, text=text, sent=sent)
-            except StoreError as error:
-                raise self.poison("recorder", str(error)) from error
-            self._turn.notify_all()
+            if not self._end_due(begin):
+                self._early[begin.position] = came
+                return
+            self._write_end(came)
+            self._go_on()
 
     def chose_speaker(self, actor: str, selection: int | None) -> None:
         with self._turn:
@@ -190,7 +283,7 @@ class Replayer:
                 self._journal.note("poison", document, once=True)
             except StoreError:
                 os._exit(1)  # nothing may go on, and nobody can be told why
-            self._turn.notify_all()
+            self._wake()
         return Poisoned()
 
     def note(self, kind: str, document: JsonObject, *, once: bool = False) -> None:
@@ -202,6 +295,7 @@ class Replayer:
 
     def forked(self) -> None:
         self._turn = threading.Condition(threading.RLock())
+        self._sleepers = Sleepers()
 
     def _check_process(self, crossing: Crossing) -> None:
         if self._poisoned:
@@ -214,46 +308,140 @@ class Replayer:
                 "guard", f"{crossing.kind} {crossing.name} from another process than the one that replays"
             )
 
-    def _answer(self, crossing: Crossing) -> tuple[Asked, Serve | Enter | Intervene | Replace | GoLive]:
-        """Asks the session until it is this request's turn."""
-        deadline = time.monotonic() + self._patience
-        while True:
-            asked = self._ledger.asked(crossing)
-            answer = self._session.ask(asked)
-            if isinstance(answer, Wait):
-                alone = threading.active_count() == 1
-                if not alone and self._turn.wait(max(0.0, deadline - time.monotonic())):
-                    if self._poisoned:
-                        raise Poisoned
-                    continue
-                if self._session.concurrent:
-                    raise self.poison("order", f"{asked.kind} {asked.name} never had its turn: order not reproducible")
-                answer = self._session.give_up(asked)
-            if isinstance(answer, Diverge):
-                raise self._diverged(answer.divergence)
+    def _try(self, crossing: Crossing) -> tuple[Asked, Passage | Wait]:
+        """The passage, if it is this request's turn."""
+        self._check_process(crossing)
+        asked = self._ledger.asked(crossing)
+        answer = self._session.ask(asked)
+        if isinstance(answer, Wait):
             return asked, answer
+        if isinstance(answer, Diverge):
+            raise self._diverged(answer.divergence)
+        if isinstance(answer, Ambiguous):
+            places = ", ".join(map(str, answer.positions))
+            raise self.poison(
+                "order",
+                f"{asked.kind} {asked.name} is recorded for several tasks, at {places}, and this is none of them",
+            )
+        return asked, self._passage(asked, crossing, answer)
 
-    def _wait_for_end(self, begin: Begin) -> None:
-        """Results are released in recorded order: what is delayed is latency, nothing else."""
-        deadline = time.monotonic() + self._patience
-        while not self._session.end_due(begin.position):
-            if not self._turn.wait(max(0.0, deadline - time.monotonic())):
-                raise self.poison(
-                    "order", f"the end of the event at {begin.position} never had its turn: order not reproducible"
-                )
-            if self._poisoned:
-                raise Poisoned
+    def _passage(
+        self, asked: Asked, crossing: Crossing, answer: Serve | Enter | Intervene | Replace | GoLive
+    ) -> Passage:
+        if isinstance(answer, Serve):
+            return self._serve(asked, crossing, answer.event)
+        if isinstance(answer, Enter):
+            declared = answer.event.begin.declared
+            begin = self._write_begin(asked, crossing, declared=declared, durable=crossing.may_write)
+            self._go_on()
+            return Passage(action="enter", begin=begin)
+        if isinstance(answer, Replace):
+            release_proxies()
+            begin = self._write_begin(asked, crossing, declared=crossing.declared, durable=False, replaced=True)
+            self._session.sent(begin.position)
+            self._end_given_up()
+            return Passage(action="serve", begin=begin, result=answer.result)
+        self._check_live(crossing, asked.parent)
+        release_proxies()
+        begin = self._write_begin(asked, crossing, declared=crossing.declared, durable=crossing.may_write)
+        self._end_given_up()
+        if isinstance(answer, Intervene):
+            self._session.sent(begin.position)
+            return Passage(action="live", begin=begin, intervention=answer.intervention)
+        return Passage(action="live", begin=begin)
+
+    def _limit(self, asked: Asked, answer: Wait) -> float:
+        waits = answer.known and self._session.overtakes(asked)
+        return self._patience if waits else min(_HOLD, self._patience)
+
+    def _out_of_patience(self, asked: Asked, answer: Wait) -> Poisoned:
+        if answer.known and self._session.overtakes(asked):
+            return self.poison("order", f"{asked.kind} {asked.name} never had its turn: order not reproducible")
+        return self._diverged(self._session.give_up(asked).divergence)
+
+    def _end_due(self, begin: Begin) -> bool:
+        if self._poisoned:
+            raise Poisoned
+        return self._session.end_due(begin.position)
+
+    def _never_ends(self, begin: Begin) -> Poisoned:
+        return self.poison(
+            "order", f"the end of the event at {begin.position} never had its turn: order not reproducible"
+        )
+
+    def _wake(self) -> None:
+        self._turn.notify_all()
+        self._sleepers.wake()
+
+    def _seconds(self, position: int) -> float:
+        """How long the recorded event took."""
+        event = self._source.log.event_at(position)
+        if event is None or event.end is None:
+            return 0.0
+        times = (self._source.observation(place).get("time") for place in (event.end.position, position))
+        end, begin = (int(time) if isinstance(time, str) and time.isdecimal() else 0 for time in times)
+        return max(0.0, (end - begin) / 1e9)
+
+    def _give_up(self, asked: Asked, crossing: Crossing, result: Raised) -> None:
+        """The recorded request was cancelled too, only later: it counts as asked, and is written in its turn."""
+        with self._turn:
+            position = self._session.cancelled_record(asked)
+            if position is not None and not self._poisoned:
+                self._given_up[position] = _GivenUp(asked=asked, crossing=crossing, result=result)
+                self._go_on()
+
+    def _write_end(self, came: _Came) -> None:
+        end, blobs = self._ledger.prepare_end(came.begin, came.outcome, came.result)
+        divergence = self._session.finish(end)
+        if divergence is not None:
+            raise self._diverged(divergence)
+        try:
+            self._ledger.end(came.begin, end, blobs, came.result, came.observation, text=came.text, sent=came.sent)
+        except StoreError as error:
+            raise self.poison("recorder", str(error)) from error
+
+    def _go_on(self) -> None:
+        """Writes what comes next by itself: entries that a served tool covers, and what ended before its turn."""
+        self._progress += 1
+        while not self._session.live:
+            place = self._session.cursor
+            given_up = self._given_up.pop(place, None)
+            if self._session.copy_due() is not None:
+                self._copy(place)
+                self._session.copied()
+            elif given_up is not None:
+                self._write_given_up(given_up)
+            else:
+                entry = self._source.log.entries[place] if place < len(self._source.log) else None
+                came = self._early.pop(entry.begin, None) if isinstance(entry, End) else None
+                if came is None or not self._session.end_due(came.begin.position):
+                    break
+                self._write_end(came)
+        self._wake()
+
+    def _write_given_up(self, given_up: _GivenUp) -> None:
+        asked = replace(given_up.asked, edges=self._ledger.edges(given_up.crossing))
+        answer = self._session.ask(asked)
+        if isinstance(answer, Diverge):
+            raise self._diverged(answer.divergence)
+        if isinstance(answer, Serve):
+            begin = self._write_begin(asked, given_up.crossing, declared=answer.event.begin.declared, durable=False)
+            self._early[begin.position] = _Came(
+                begin=begin, outcome=Outcome.ABORT, result=given_up.result, observation={}, text=None, sent=None
+            )
+
+    def _end_given_up(self) -> None:
+        """What ended early and was in flight at the anchor ends now, behind the anchor's begin."""
+        for position in sorted(self._early):
+            self._write_end(self._early.pop(position))
+        self._go_on()
 
     def _serve(self, asked: Asked, crossing: Crossing, event: Event) -> Passage:
         result = self._source.result(event)
         if result is None or event.end is None:
             raise self.poison("recorder", f"no result was recorded for the event at {event.position}")
         begin = self._write_begin(asked, crossing, declared=event.begin.declared, durable=False)
-        try:
-            for position in self._session.covered_by(event.position):
-                self._copy(position)
-        except StoreError as error:
-            raise self.poison("recorder", str(error)) from error
+        self._go_on()
         return Passage(action="serve", begin=begin, result=result, outcome=event.end.outcome)
 
     def _write_begin(
@@ -264,7 +452,6 @@ class Replayer:
             begin = self._ledger.begin(asked, declared=declared, observation=observation, durable=durable)
         except StoreError as error:
             raise self.poison("recorder", str(error)) from error
-        self._turn.notify_all()
         return begin
 
     def _copy(self, position: int) -> None:
@@ -279,7 +466,10 @@ class Replayer:
         else:
             request = self._source.contents.request(entry.request)
             blobs = request.blobs
-        self._ledger.copy(record, request=request, blobs=blobs)
+        try:
+            self._ledger.copy(record, request=request, blobs=blobs)
+        except StoreError as error:
+            raise self.poison("recorder", str(error)) from error
 
     def _check_live(self, crossing: Crossing, parent: int | None) -> None:
         """What goes live must be watched, and allowed: tools by their effect, HTTP by its origin.
@@ -307,6 +497,22 @@ class Replayer:
 
     def _diverged(self, divergence: Divergence) -> Poisoned:
         return self.poison("divergence", f"diverged at {divergence.position}", {"divergence": divergence.document()})
+
+
+class _Watch:
+    """How long nothing has gone on."""
+
+    def __init__(self, progress: int) -> None:
+        self._progress = progress
+        self._since = time.monotonic()
+
+    def overdue(self, progress: int, limit: float) -> bool:
+        if progress != self._progress:
+            self._progress, self._since = progress, time.monotonic()
+        return self.left(limit) <= 0
+
+    def left(self, limit: float) -> float:
+        return max(0.0, self._since + limit - time.monotonic())
 
 
 def _is_alive(process: int) -> bool:

@@ -18,6 +18,7 @@ import wrapt
 from anchored.boundary.crossing import Gate
 from anchored.boundary.effects import Declarations
 from anchored.boundary.guard import install_guard
+from anchored.boundary.lanes import watch_lanes
 from anchored.boundary.loaded import as_now, loaded
 from anchored.boundary.process import current_gate, use_gate
 from anchored.boundary.proxies import restore_proxies
@@ -33,8 +34,8 @@ INSTALL_FAILED = 125
 """Exit status of a process into which the boundary could not be put."""
 
 ADAPTERS = "anchored.adapters"
-"""Entry point group: an entry's name is the module whose import it waits for; its object takes that module, and gives
-what to say of it to a gate."""
+"""Entry point group: an entry's name is the module whose import it waits for; its object's
+`install` takes that module, and gives what to say of it to a gate."""
 
 _put_in: list[bool] = []
 _entered: set[str] = set()
@@ -43,7 +44,10 @@ _entered: set[str] = set()
 _announcements: list[Callable[[Gate], None]] = []
 """What the installed adapters say of themselves to each new gate."""
 
-_TRANSPORTS = {"httpx": "anchored.boundary.transport_httpx"}
+_TRANSPORTS = {
+    "httpx": "anchored.boundary.transport_httpx",
+    "httpx2": "anchored.boundary.transport_httpx",
+}
 
 
 def start(path: Path) -> None:
@@ -71,6 +75,7 @@ def put_in(gate: Gate, journal: Journal, *, failed: Callable[[str], None]) -> No
     """
     use_gate(gate)
     if not _put_in:
+        watch_lanes()
         _await_imports(failed)
         install_guard()
         os.register_at_fork(after_in_child=_forked)
@@ -120,13 +125,13 @@ def _gate(order: JsonObject, journal: FileJournal) -> Gate:
 def _await_imports(failed: Callable[[str], None]) -> None:
     """Installs each door and adapter when its module is imported, or now if it is."""
     for module, door in _TRANSPORTS.items():
-        _when_imported(module, lambda _, door=door: import_module(door).install(), failed)
+        _when_imported(module, lambda imported, door=door: import_module(door).install(imported), failed)
     for entry in entry_points(group=ADAPTERS):
         _when_imported(entry.name, lambda module, entry=entry: _install_adapter(entry, module), failed)
 
 
 def _install_adapter(entry: EntryPoint, module: ModuleType) -> None:
-    announce = cast("Callable[[Gate], None]", entry.load()(module))
+    announce = cast("Callable[[Gate], None]", entry.load().install(module))
     _announcements.append(announce)
     gate = current_gate()
     if gate is not None:

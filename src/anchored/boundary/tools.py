@@ -10,9 +10,9 @@ from functools import wraps
 from typing import ParamSpec, TypeAlias, TypeVar, cast
 
 from anchored.boundary.actors import current_actor, enclosed_by
-from anchored.boundary.crossing import Crossing, Gate, Passage
+from anchored.boundary.crossing import Crossing, Gate, Passage, Poisoned
 from anchored.boundary.effects import EFFECT_ATTRIBUTE, EFFECTS, Effect
-from anchored.boundary.failures import end_with_failure, failure_of, rebuild
+from anchored.boundary.failures import end_with_failure, failure_of, is_cancellation, rebuild
 from anchored.boundary.process import current_gate
 from anchored.canonical import JsonObject
 from anchored.events import (
@@ -88,30 +88,58 @@ class ToolCall:
         """The tool's value: recorded, or what `function` returns now. Raises what the tool raised."""
         passage = self._gate.begin(self._crossing)
         if passage.action == "serve":
+            self._gate.wait(passage)
             return self._serve(passage)
-        with self._running(passage):
-            value = function()
+        try:
+            with self._running(passage):
+                value = function()
+        except Exception as error:
+            self._gate.wait(passage)
+            self._raised(passage, error)
+            raise
+        except BaseException as error:
+            self._gave_up(passage, error)
+            raise
+        self._gate.wait(passage)
         return self._returned(passage, value)
 
     async def run_async(self, function: Callable[[], Awaitable[object]]) -> object:
         """`run` for a tool that is awaited."""
-        passage = self._gate.begin(self._crossing)
+        passage = await self._gate.begin_async(self._crossing)
         if passage.action == "serve":
+            await self._wait_to_serve(passage)
             return self._serve(passage)
-        with self._running(passage):
-            value = await function()
+        try:
+            with self._running(passage):
+                value = await function()
+        except Exception as error:
+            await self._gate.wait_async(passage)
+            self._raised(passage, error)
+            raise
+        except BaseException as error:
+            self._gave_up(passage, error)
+            raise
+        await self._gate.wait_async(passage)
         return self._returned(passage, value)
+
+    async def _wait_to_serve(self, passage: Passage) -> None:
+        """Until the recorded end has its turn; a call that was cancelled waits to be cancelled again."""
+        if not isinstance(passage.result, Raised) or not is_cancellation(passage.result.error):
+            await self._gate.wait_async(passage)
+            return
+        try:
+            await self._gate.wait_for_cancellation(passage)
+        except BaseException as error:
+            self._gave_up(passage, error)
+            raise
 
     @contextmanager
     def _running(self, passage: Passage) -> Generator[None]:
-        """Around the tool's own code: what it does is enclosed by its event, what it raises is its result."""
+        """Around the tool's own code: what it does is enclosed by its event."""
         token = _INSIDE.set(self._function)
         try:
             with enclosed_by(passage.begin.position if passage.begin else None):
                 yield
-        except BaseException as error:
-            self._raised(passage, error)
-            raise
         finally:
             _INSIDE.reset(token)
 
@@ -142,9 +170,13 @@ class ToolCall:
         )
         return value
 
-    def _raised(self, passage: Passage, error: BaseException) -> None:
-        outcome = Outcome.FAILURE if isinstance(error, Exception) else Outcome.ABORT
-        self._gate.end(passage, outcome=outcome, result=Raised(error=failure_of(error)))
+    def _raised(self, passage: Passage, error: Exception) -> None:
+        self._gate.end(passage, outcome=Outcome.FAILURE, result=Raised(error=failure_of(error)))
+
+    def _gave_up(self, passage: Passage, error: BaseException) -> None:
+        """The program is ended, or gave the call up."""
+        if not isinstance(error, Poisoned):
+            self._gate.end(passage, outcome=Outcome.ABORT, result=Raised(error=failure_of(error)))
 
 
 def tool(*, effect: Effect) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:

@@ -63,28 +63,25 @@ def anchor_on(log: Log, run: str, position: int) -> Anchor:
 
 
 def check_anchor(log: Log, position: int) -> None:
-    """Whether an event begins at `position` and no other is in flight there.
+    """Whether an event begins at `position`.
 
     Raises:
-        AnchorError: with the nearest quiescent anchors.
+        AnchorError: with the nearest positions at which one does.
     """
-    if type(position) is int and log.quiescent(position):
+    if type(position) is int and log.event_at(position) is not None:
         return
     event = log.event_of(position) if type(position) is int else None
     if type(position) is not int:
         found, position = repr(position), 0
     elif event is None:
         found = f"position {position} in a log of {len(log)} entries"
-    elif event.position != position:
-        found = f"position {position} is the end of the event that begins at {event.position}"
     else:
-        pending = ", ".join(str(other.position) for other in log.pending_at(position))
-        found = f"{pending} still in flight at {position}"
+        found = f"position {position} is the end of the event that begins at {event.position}"
     raise AnchorError(
         "No anchor can be put there.",
-        expected="the begin of an event at which no other is in flight",
+        expected="the begin of an event",
         found=found,
-        next_step=_nearest(log.quiescent_positions(), position),
+        next_step=_nearest([event.position for event in log.events], position),
     )
 
 
@@ -92,4 +89,4 @@ def _nearest(positions: Sequence[int], position: int) -> str:
     before = [item for item in positions if item < position][-2:]
     after = [item for item in positions if item > position][:2]
     names = ", ".join(str(item) for item in (*before, *after))
-    return f"Nearest anchors that can serve: {names}." if names else "This log has none."
+    return f"Nearest anchors: {names}." if names else "This log has none."

@@ -1,7 +1,7 @@
 """Replay as a pure session: match, intervene, go live, diverge."""
 
 from anchored.replaying.anchors import resolve_anchor
-from anchored.replaying.answers import Answer, Diverge, Enter, GoLive, Intervene, Replace, Serve, Wait
+from anchored.replaying.answers import Ambiguous, Answer, Diverge, Enter, GoLive, Intervene, Replace, Serve, Wait
 from anchored.replaying.asked import Asked
 from anchored.replaying.changed import Changed, changed_since
 from anchored.replaying.comparison import Step, compare, parting
@@ -19,6 +19,7 @@ __all__ = [
     "CONTAINER_KINDS",
     "SAFE_EFFECTS",
     "Absent",
+    "Ambiguous",
     "Answer",
     "Asked",
     "Changed",

@@ -27,9 +27,25 @@ class Enter:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Wait:
-    """Not yet: `position` comes first."""
+    """Not yet: `position` comes first.
+
+    Attributes:
+        position: the entry that comes next.
+        turn: position of the record that the request stands for; behind all where there is none.
+        known: the request is recorded later. One that is not may still come to nothing: a task that loses a race is
+            cancelled. If it is not cancelled, it is a divergence.
+    """
 
     position: int
+    turn: int
+    known: bool = True
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ambiguous:
+    """Stop: the request is recorded for several tasks or threads, and nothing tells which of them asks."""
+
+    positions: tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,4 +74,4 @@ class Diverge:
     divergence: Divergence
 
 
-Answer: TypeAlias = Serve | Enter | Wait | Intervene | Replace | GoLive | Diverge
+Answer: TypeAlias = Serve | Enter | Wait | Ambiguous | Intervene | Replace | GoLive | Diverge

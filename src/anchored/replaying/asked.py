@@ -20,6 +20,8 @@ class Asked:
         request: what is asked.
         edges: what it depends on, by the recorded-edge rules.
         origin: scheme, host and port for HTTP; empty for tools.
+        lane: the task or thread that asks, by how it was started; None where that is not known. No part of identity:
+            it tells identical requests apart, and what can wait from what cannot.
     """
 
     kind: Kind
@@ -30,3 +32,4 @@ class Asked:
     request: Request
     edges: tuple[Edge, ...] = ()
     origin: str = ""
+    lane: str | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anchored.errors import EffectRefused, RefusedError
+from anchored.errors import AnchorError, EffectRefused, RefusedError
 from anchored.events import Begin, End
 from anchored.recording import Event, Log, Recording, check_anchor
 
@@ -42,6 +42,28 @@ def covered_positions(log: Log, container_positions: frozenset[int]) -> dict[int
     return covered
 
 
+def is_concurrent(log: Log) -> bool:
+    """Whether events overlap that do not enclose each other."""
+    ancestors: dict[int, frozenset[int]] = {}
+    pending: set[int] = set()
+    for entry in log.entries:
+        if isinstance(entry, End):
+            pending.discard(entry.begin)
+            continue
+        parent = entry.parent
+        ancestors[entry.position] = frozenset() if parent is None else ancestors[parent] | {parent}
+        if pending - ancestors[entry.position]:
+            return True
+        pending.add(entry.position)
+    return False
+
+
+def lane_of(recording: Recording, position: int) -> str | None:
+    """The task or thread that asked for the event at `position`, by how it was started; None where not recorded."""
+    lane = recording.observation(position).get("lane")
+    return lane if isinstance(lane, str) else None
+
+
 def check_replayable(recording: Recording, *, size: int, anchored: bool, effects_allowed: bool) -> None:
     """Whether the first `size` entries can be served back by this version.
 
@@ -52,20 +74,23 @@ def check_replayable(recording: Recording, *, size: int, anchored: bool, effects
         effects_allowed: whether containers that may write may run their code.
 
     Raises:
-        AnchorError: the anchor is not quiescent, or nothing begins there.
+        AnchorError: nothing begins at the anchor, a served tool stands for what does, or an event is in flight there
+            whose outcome was not recorded.
         RefusedError: with the first reason, in log order.
     """
     log = recording.log
+    entered = containers(log)
     if anchored:
         check_anchor(log, size)
+        _check_reachable(log, size, covered_positions(log, entered))
+        _check_in_flight(log, size, entered)
     else:
         _check_complete(recording)
     for event in log.events:
         if event.position < size:
             _check_event(recording, event)
     _check_identical(recording, size)
-    _check_covered(log, size)
-    for position in sorted(containers(log)):
+    for position in sorted(entered):
         event = log.event_at(position)
         if position < size and event and not effects_allowed and event.begin.declared.effect not in SAFE_EFFECTS:
             raise EffectRefused(
@@ -74,6 +99,29 @@ def check_replayable(recording: Recording, *, size: int, anchored: bool, effects
                 found=f"effect {event.begin.declared.effect or 'undeclared'}",
                 next_step="Repeat with --effects allow if running it again is safe.",
             )
+
+
+def _check_reachable(log: Log, anchor: int, covered: dict[int, int]) -> None:
+    tool = covered.get(anchor)
+    if tool is not None:
+        raise AnchorError(
+            "No anchor can be put there.",
+            expected="an event that the program asks for in a replay",
+            found=f"HTTP inside the tool at {tool}, for which that tool's recorded result stands",
+            next_step=f"Put the anchor on the tool: {tool}.",
+        )
+
+
+def _check_in_flight(log: Log, anchor: int, entered: frozenset[int]) -> None:
+    """What is in flight at the anchor is served its recorded outcome; a container goes on by itself."""
+    lost = [event.position for event in log.pending_at(anchor) if event.end is None and event.position not in entered]
+    if lost:
+        raise AnchorError(
+            "No anchor can be put there.",
+            expected="a recorded outcome for each event in flight at the anchor",
+            found=f"no outcome was recorded for {', '.join(map(str, lost))}",
+            next_step=f"Put the anchor at or before {lost[0]}.",
+        )
 
 
 def _check_complete(recording: Recording) -> None:
@@ -110,7 +158,7 @@ def _check_event(recording: Recording, event: Event) -> None:
 
 def _check_identical(recording: Recording, size: int) -> None:
     """Identical requests could be given each other's results where no end separates their begins, or where two threads
-    asked them: then their order was left to chance.
+    asked them: then their order was left to chance, and only their lanes tell them apart.
     """
     open_group: dict[tuple[object, ...], int] = {}
     earlier: dict[tuple[object, ...], int] = {}
@@ -123,9 +171,9 @@ def _check_identical(recording: Recording, size: int) -> None:
         before = earlier.get(likeness)
         if other is None and before is not None and _thread(recording, before) != _thread(recording, entry.position):
             other = before
-        if other is not None:
+        if other is not None and not _told_apart(recording, other, entry.position, overlap=likeness in open_group):
             raise RefusedError(
-                f"The events at {other} and {entry.position} are identical, and of several threads.",
+                f"The events at {other} and {entry.position} are identical, and of several threads or tasks.",
                 expected="lane evidence that tells them apart",
                 found="none recorded",
                 next_step=f"Choose an anchor at or before {entry.position}.",
@@ -133,30 +181,13 @@ def _check_identical(recording: Recording, size: int) -> None:
         open_group[likeness] = earlier[likeness] = entry.position
 
 
+def _told_apart(recording: Recording, one: int, other: int, *, overlap: bool) -> bool:
+    lanes = (lane_of(recording, one), lane_of(recording, other))
+    return None not in lanes and (not overlap or lanes[0] != lanes[1])
+
+
 def _thread(recording: Recording, position: int) -> object:
     return recording.observation(position).get("thread")
-
-
-def _check_covered(log: Log, size: int) -> None:
-    """What a served tool covers is copied as one piece; entries of others in between could not keep their places."""
-    for tool, positions in pieces(covered_positions(log, containers(log))).items():
-        event = log.event_at(tool)
-        end = event.end.position if event and event.end else len(log)
-        if tool < size and positions != list(range(tool + 1, end)):
-            raise RefusedError(
-                f"HTTP under the tool at {tool} overlaps other events.",
-                expected="entries of that tool alone between its begin and its end",
-                found=f"entries {positions} of {tool + 1} to {end - 1}",
-                next_step=f"Choose an anchor at or before {tool}.",
-            )
-
-
-def pieces(covered: dict[int, int]) -> dict[int, list[int]]:
-    """What `covered_positions` gives, the other way round: position of each tool's begin → what it covers, in order."""
-    found: dict[int, list[int]] = {}
-    for position, tool in sorted(covered.items()):
-        found.setdefault(tool, []).append(position)
-    return found
 
 
 def _likeness(begin: Begin) -> tuple[object, ...]:

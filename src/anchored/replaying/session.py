@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 
 from anchored.canonical import Digest
-from anchored.events import Begin, End, Outcome, request_view
+from anchored.events import Begin, Declared, End, Outcome, request_view
 from anchored.recording import Event, Recording
-from anchored.replaying.answers import Answer, Diverge, Enter, GoLive, Intervene, Replace, Serve, Wait
+from anchored.replaying.answers import Ambiguous, Answer, Diverge, Enter, GoLive, Intervene, Replace, Serve, Wait
 from anchored.replaying.asked import Asked
 from anchored.replaying.differences import ABSENT
 from anchored.replaying.divergence import Divergence, call_of, changed
 from anchored.replaying.interventions import Guide, Intervention, ReplaceResult, Unchanged
-from anchored.replaying.policy import containers, covered_positions, pieces
+from anchored.replaying.policy import containers, covered_positions, is_concurrent, lane_of
 
 
 class Session:
@@ -23,7 +24,8 @@ class Session:
         anchor: position of the anchor's begin; None replays to the end, nothing live.
         intervention: what is changed at the anchor.
 
-    The prefix is the entries before the anchor, served in recorded order only. The first divergence is final.
+    The prefix is the entries before the anchor, taken in recorded order only: a begin is served, an end is released and
+    an entry that a served tool covers is copied when it is the next one. The first divergence is final.
     """
 
     def __init__(self, source: Recording, *, anchor: int | None, intervention: Intervention | None = None) -> None:
@@ -34,13 +36,16 @@ class Session:
         self._size = len(self._log) if anchor is None else anchor
         self._containers = containers(self._log)
         self._covered = covered_positions(self._log, self._containers)
-        self._pieces = pieces(self._covered)
-        self._done = bytearray(self._size)
         self._cursor = 0
         self._divergence: Divergence | None = None
         self._live = False
-        self._anchor_request: Digest | None = None
+        self._anchor_asked: tuple[Digest, str | None] | None = None
         self._sent: set[int] = set()
+        self._records: defaultdict[Digest, list[int]] = defaultdict(list)
+        for event in self._log.events:
+            if event.position not in self._covered:
+                self._records[_likeness(event.begin)].append(event.position)
+        self._concurrent = is_concurrent(self._log)
 
     @property
     def divergence(self) -> Divergence | None:
@@ -54,21 +59,34 @@ class Session:
 
     @property
     def consumed(self) -> bool:
-        """Whether every entry of the prefix was served or matched."""
+        """Whether every entry of the prefix was taken."""
         return self._cursor >= self._size
+
+    @property
+    def cursor(self) -> int:
+        """Position of the entry that comes next."""
+        return self._cursor
 
     @property
     def concurrent(self) -> bool:
         """Whether events overlap in the recording, so that a request may rightly come before its turn."""
-        return any(
-            other.position not in self._ancestors(event.begin)
-            for event in self._log.events
-            for other in self._log.pending_at(event.position)
-        )
+        return self._concurrent
 
-    def covered_by(self, position: int) -> list[int]:
-        """Positions of the entries that the served tool at `position` covers, in order."""
-        return self._pieces.get(position, [])
+    def overtakes(self, asked: Asked) -> bool:
+        """Whether a request that is recorded later may rightly come before its turn: events overlap in the recording,
+        or the next one is of another lane.
+        """
+        expected = self._next_begin()
+        turn = None if expected is None else lane_of(self._source, expected.position)
+        return self._concurrent or (None not in (turn, asked.lane) and turn != asked.lane)
+
+    def copy_due(self) -> int | None:
+        """Position of the entry that comes next, if a served tool covers it: its record is to be copied."""
+        return self._cursor if self._cursor < self._size and self._cursor in self._covered else None
+
+    def copied(self) -> None:
+        """The entry that comes next was copied."""
+        self._cursor += 1
 
     def ask(self, asked: Asked) -> Answer:
         """What to do about a crossing that the program is about to make."""
@@ -76,31 +94,50 @@ class Session:
             return Diverge(divergence=self._divergence)
         if self._live:
             return self._again(asked)
-        if self.consumed:
-            return self._beyond_prefix(asked)
-        expected = self._next_begin()
-        if expected is not None and expected.position == self._cursor and self._matches(expected, asked):
-            return self._serve(expected, asked)
-        return Wait(position=self._cursor) if self._later(asked) else self._diverge(expected, asked)
+        mine = self._mine(asked)
+        if isinstance(mine, Ambiguous):
+            return mine
+        if mine is None:
+            return self._unknown(asked)
+        if mine == self._cursor:
+            return self._reach(asked) if mine == self._anchor else self._serve(asked)
+        return self._diverge(asked) if self._out_of_turn(asked) else Wait(position=self._cursor, turn=mine)
+
+    def cancelled_record(self, asked: Asked) -> int | None:
+        """Position of the record that a request stands for, if that was cancelled; None otherwise."""
+        mine = None if self._live else self._mine(asked)
+        if not isinstance(mine, int) or self._event_at(mine).outcome is not Outcome.ABORT:
+            return None
+        return mine
 
     def end_due(self, position: int) -> bool:
-        """Whether the end of the event at `position` is next in recorded order, or lies outside the prefix."""
-        event = self._log.event_at(position)
+        """Whether the end of the event that begins at `position` comes next.
+
+        What was in flight at the anchor ends when the anchor has begun, and what begins behind it ends as it comes.
+        """
+        event = self._log.event_at(position) if position < self._size else None
         if event is None or event.end is None or event.end.position >= self._size:
-            return True
+            return self._live or event is None
         return self._cursor == event.end.position
+
+    def end_turn(self, position: int) -> int:
+        """Position of the recorded end of the event that begins at `position`; of what has none, behind all others."""
+        event = self._log.event_at(position) if position < self._size else None
+        return len(self._log) if event is None or event.end is None else event.end.position
 
     def finish(self, end: End) -> Divergence | None:
         """An end was rebuilt from what the program was handed; a divergence if it is not the recorded one."""
-        if self._live or self._divergence is not None or end.position >= self._size:
-            if end.begin in self._sent and end.outcome is Outcome.SUCCESS:
-                self._anchor_request = None
+        if self._divergence is not None:
             return self._divergence
+        if self._live:
+            if end.begin in self._sent and end.outcome is Outcome.SUCCESS:
+                self._anchor_asked = None
+            return self._check_carried(end)
         recorded = self._log.entries[end.position]
         if recorded.digest != end.digest:
             self._divergence = self._other_result(recorded, end)
             return self._divergence
-        self._take(end.position)
+        self._cursor += 1
         return None
 
     def sent(self, position: int) -> None:
@@ -108,8 +145,8 @@ class Session:
         self._sent.add(position)
 
     def give_up(self, asked: Asked) -> Diverge:
-        """The request that waits can never have its turn: it came in place of the next recorded one."""
-        return self._diverge(self._next_begin(), asked)
+        """The request that waits can never have its turn: it came in place of a recorded one."""
+        return self._diverge(asked)
 
     def missing_after(self, size: int) -> Divergence | None:
         """The first recorded event that a replay whose log has `size` entries never asked for; None if all came."""
@@ -143,33 +180,39 @@ class Session:
             declared=begin.declared,
         )
 
-    def _serve(self, expected: Begin, asked: Asked) -> Answer:
-        if self.carried(expected, asked).digest != expected.digest:
-            return self._diverge(expected, asked)
-        event = self._event_at(expected.position)
-        self._take(expected.position)
-        if expected.position in self._containers:
-            return Enter(event=event)
-        for inner in self.covered_by(expected.position):
-            if inner < self._size:
-                self._take(inner)
-        return Serve(event=event)
+    def _mine(self, asked: Asked) -> int | Ambiguous | None:
+        """The record that a request stands for, at or behind the cursor; edges aside, which depend on the moment.
 
-    def _beyond_prefix(self, asked: Asked) -> Answer:
-        event = None if self._anchor is None else self._log.event_at(self._anchor)
-        if event is None:
-            return self._diverge(None, asked)
+        The Nth identical request of one lane is the Nth record of that lane. A record of another lane is another's.
+        """
+        records = self._records.get(_likeness(self.carried(_ANY, asked)), [])
+        left = [position for position in records if position >= self._cursor]
+        lanes = {lane_of(self._source, position) for position in records}
+        if len(lanes) < 2 or None in lanes:
+            return left[0] if left else None
+        if asked.lane in lanes:
+            return next((position for position in left if lane_of(self._source, position) == asked.lane), None)
+        return Ambiguous(positions=tuple(left)) if left else None
+
+    def _serve(self, asked: Asked) -> Answer:
+        event = self._event_at(self._cursor)
         if self.carried(event.begin, asked).digest != event.begin.digest:
-            ahead = not self._matches(event.begin, asked) and self._later(asked)
-            return Wait(position=event.position) if ahead else self._diverge(event.begin, asked)
+            return self._diverge(asked)
+        self._cursor += 1
+        return Enter(event=event) if event.position in self._containers else Serve(event=event)
+
+    def _reach(self, asked: Asked) -> Answer:
+        begin = self._event_at(self._cursor).begin
+        if self.carried(begin, asked).digest != begin.digest:
+            return self._diverge(asked)
         self._live = True
         if asked.kind != "execute_tool":  # a client repeats a request; a tool that is called again is another event
-            self._anchor_request = asked.request.digest
+            self._anchor_asked = (asked.request.digest, asked.lane)
         return self._acting()
 
     def _again(self, asked: Asked) -> Answer:
         """A client that repeats the anchor's request before it succeeded is given the intervention again."""
-        return self._acting() if asked.request.digest == self._anchor_request else GoLive()
+        return self._acting() if (asked.request.digest, asked.lane) == self._anchor_asked else GoLive()
 
     def _acting(self) -> Answer:
         """What the intervention makes of the anchor's request."""
@@ -179,39 +222,53 @@ class Session:
             return Replace(result=self._intervention.result)
         return GoLive()
 
-    def _take(self, position: int) -> None:
-        self._done[position] = 1
-        while self._cursor < self._size and self._done[self._cursor]:
-            self._cursor += 1
+    def _unknown(self, asked: Asked) -> Answer:
+        """A request that is not recorded: final, unless another lane than the next in turn asks it."""
+        expected = self._next_begin()
+        turn = None if expected is None else lane_of(self._source, expected.position)
+        if asked.lane is None or asked.lane == turn:
+            return self._diverge(asked)
+        return Wait(position=self._cursor, turn=len(self._log), known=False)
+
+    def _out_of_turn(self, asked: Asked) -> bool:
+        """Whether a record before the request's own is of the same lane, which does one thing after the other."""
+        expected = self._next_begin()
+        return (
+            asked.lane is not None
+            and expected is not None
+            and lane_of(self._source, expected.position) == asked.lane
+            and _likeness(expected) != _likeness(self.carried(_ANY, asked))
+        )
 
     def _next_begin(self) -> Begin | None:
         """The next begin that the program must ask for: in the prefix, else at the anchor."""
         for position in range(self._cursor, self._size):
             entry = self._log.entries[position]
-            if isinstance(entry, Begin) and not self._done[position] and position not in self._covered:
+            if isinstance(entry, Begin) and position not in self._covered:
                 return entry
         event = None if self._anchor is None else self._log.event_at(self._anchor)
         return event.begin if event else None
 
-    def _later(self, asked: Asked) -> bool:
-        """Whether the request is recorded later, behind the anchor too: a thread may be ahead of its turn."""
-        return any(
-            self._matches(event.begin, asked)
-            for event in self._log.events
-            if event.position >= self._cursor and not (event.position < self._size and self._done[event.position])
-        )
-
-    def _matches(self, begin: Begin, asked: Asked) -> bool:
-        """Whether it is the recorded request, edges aside: those depend on the moment at which it is asked."""
-        rebuilt = replace(self.carried(begin, asked), edges=begin.edges)
-        return rebuilt.digest == begin.digest
-
-    def _ancestors(self, begin: Begin) -> set[int]:
-        found: set[int] = set()
-        while begin.parent is not None:
-            found.add(begin.parent)
-            begin = self._event_at(begin.parent).begin
-        return found
+    def _closest(self, asked: Asked) -> Begin | None:
+        """The record in whose place a request came: the next one; where others overlap it, the one of the same lane,
+        else of the same agent.
+        """
+        first = self._next_begin()
+        if first is None or asked.lane is None or lane_of(self._source, first.position) == asked.lane:
+            return first
+        event = self._event_at(first.position)
+        stop = len(self._log) if event.end is None else event.end.position
+        stop = min(stop, self._size + (self._anchor is not None))
+        overlapping = [
+            entry
+            for entry in self._log.entries[first.position : stop]
+            if isinstance(entry, Begin) and entry.position not in self._covered
+        ]
+        for begin in overlapping:
+            if lane_of(self._source, begin.position) == asked.lane:
+                return begin
+        alike = [begin for begin in overlapping if (begin.kind, begin.actor) == (asked.kind, asked.actor)]
+        return alike[0] if alike else first
 
     def _event_at(self, position: int) -> Event:
         event = self._log.event_at(position)
@@ -219,7 +276,8 @@ class Session:
             raise KeyError(position)
         return event
 
-    def _diverge(self, expected: Begin | None, asked: Asked) -> Diverge:
+    def _diverge(self, asked: Asked) -> Diverge:
+        expected = self._closest(asked)
         if expected is None:
             divergence = Divergence(
                 kind="extra",
@@ -237,6 +295,15 @@ class Session:
         self._divergence = divergence
         return Diverge(divergence=divergence)
 
+    def _check_carried(self, end: End) -> Divergence | None:
+        """What was in flight at the anchor gets its recorded outcome, unless the program itself gave it up."""
+        event = self._log.event_at(end.begin) if end.begin < self._size else None
+        if event is None or event.end is None or event.position in self._containers or end.outcome is Outcome.ABORT:
+            return None
+        if (event.end.outcome, event.end.result) != (end.outcome, end.result):
+            self._divergence = self._other_result(event.end, end)
+        return self._divergence
+
     def _other_result(self, recorded: Begin | End, end: End) -> Divergence:
         event = self._log.event_at(end.begin)
         return Divergence(
@@ -248,3 +315,11 @@ class Session:
             recorded=recorded.digest,
             actual=end.digest,
         )
+
+
+_ANY = Begin(position=0, kind="http", actor=None, name="", parent=None, call_id=None, request=Digest("0" * 64))
+
+
+def _likeness(begin: Begin) -> Digest:
+    """Equal for records of the same request, wherever they stand and whatever led to them."""
+    return replace(begin, position=0, edges=(), declared=Declared()).digest
