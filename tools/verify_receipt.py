@@ -10,7 +10,7 @@ in the code; 10 to 15 need the leaf files of both recordings:
  4. The receipt's own digest is that of the statement without it.
  5. The subject, the combined digest and the replay's recording are one digest.
  6. The prefix digest is that of the prefix's size and head.
- 7. The anchor, the sizes and the heads are those that the mode allows.
+ 7. The anchor, the sizes and the heads are those that the mode allows; what was carried began before the anchor.
  8. Both consistency proofs lead from the prefix to the recordings (RFC 9162, section 2.1.4.2).
  9. The suffixes' counts and digests and `regenerated` agree with each other and with the recordings.
 10. The leaf files are canonical, of a known version, with exactly the specified fields.
@@ -66,7 +66,7 @@ MEANING: dict[Level, str] = {
 }
 ABOUT = ("mode", "source", "replay", "anchor", "regenerated")
 # In no leaf file: whoever alters these and rehashes the receipt is found out at neither level.
-STATED = ("plan", "intervention", "changed", "effects", "normalisations", "unobserved", "counts")
+STATED = ("plan", "intervention", "changed", "carried", "effects", "normalisations", "unobserved", "counts")
 
 
 class Refused(Exception):
@@ -233,6 +233,7 @@ RECEIPT: Schema = {
         "intervention": {"kind": NAME, "digest": HASH},
         "configuration": {"source": HASH, "replay": HASH},
         "changed": Array(NAME, most=NAMES_LIMIT, ordered=True),
+        "carried": Array({"event": COUNT, "result": HASH}),
         "admission": one_of("not-evaluated"),
         "external_state": one_of("not-evaluated"),
         "effects": {"allow": FLAG, "declarations": Nullable(HASH)},
@@ -373,7 +374,16 @@ def check_own_digest(statement: Json, predicate: dict[str, Json]) -> None:
     expect("the receipt's own digest to be", own, predicate["digest"])
 
 
+def check_carried(r: Document) -> None:
+    carried = [Document(cast("dict[str, Json]", item)) for item in cast("list[Json]", r.get("carried"))]
+    places = [-1, *(item.number("event") for item in carried), r.number("prefix.size")]
+    if places != sorted(set(places)):
+        raise Refused("carried events in order, begun before the anchor", f"{places[1:-1]}", DISTRUST)
+    expect("as many carried events as are counted,", len(carried), r.get("counts.carried"))
+
+
 def check_mode(r: Document) -> None:
+    check_carried(r)
     if (r.text("mode") == "full") != (r.get("anchor") is None):
         raise Refused("an anchor in mode anchored and none in mode full", "the contrary", DISTRUST)
     if r.text("mode") == "full":

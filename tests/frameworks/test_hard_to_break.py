@@ -236,10 +236,13 @@ for how in range(4):
 """
 
 
-def test_identical_requests_of_two_threads_are_refused(plain: Stand) -> None:
-    """Order: without lane evidence they could be given each other's results."""
+def test_identical_requests_of_two_threads_are_told_apart_by_lanes(plain: Stand) -> None:
+    """Order: without lane evidence they could be given each other's results, and are refused."""
     recorded(plain, "twins", TWINS)
-    refused, _ = plain.replay("twins")
+    exact, _ = plain.replay("twins")
+    assert exact.status == 0, exact.err
+    recorded(plain, "strays", STRAYS)
+    refused, _ = plain.replay("strays")
     assert refused.status == 4
     assert "identical, and of several threads" in refused.err
 
@@ -250,6 +253,14 @@ for _ in range(2):
     thread = threading.Thread(target=lambda: ask("same", httpx.Client()))
     thread.start()
     thread.join()
+"""
+
+STRAYS = """
+import _thread, threading
+for _ in range(2):
+    done = threading.Event()
+    _thread.start_new_thread(lambda: (ask("same", httpx.Client()), done.set()), ())
+    done.wait()
 """
 
 

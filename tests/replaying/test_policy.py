@@ -40,11 +40,35 @@ def test_a_whole_run_can_be_replayed_and_every_quiescent_prefix() -> None:
         check(TEAM, position)
 
 
-@pytest.mark.parametrize("position", [position for position in range(-1, 48) if not TEAM.log.quiescent(position)])
+COVERED = covered_positions(TEAM.log, containers(TEAM.log))
+ANCHORS = [event.position for event in TEAM.log.events if event.position not in COVERED]
+
+
+@pytest.mark.parametrize("position", ANCHORS)
+def test_an_anchor_can_stand_on_whatever_is_asked(position: int) -> None:
+    """Issue 4: inside a container and beside calls in flight too; those are carried."""
+    check(TEAM, position, effects_allowed=True)
+
+
+@pytest.mark.parametrize("position", [position for position in range(-1, 48) if position not in ANCHORS])
 def test_no_other_anchor_can_serve(position: int) -> None:
-    """R0-06: ends, nested and overlapping events, outside of the log."""
+    """R0-06: ends, what a served tool covers, outside of the log."""
     with pytest.raises(AnchorError):
-        check(TEAM, position)
+        check(TEAM, position, effects_allowed=True)
+
+
+def test_what_is_in_flight_at_an_anchor_needs_an_outcome() -> None:
+    """Design, In flight: it is served its recorded outcome, so there must be one."""
+    source = recorded(overlapping())
+    check(source, 1)
+    cut = replace(source, closing=None, records=source.records[:2])
+    with pytest.raises(AnchorError) as caught:
+        check(cut, 1)
+    assert caught.value.next_step.endswith("at or before 0.")
+
+
+def overlapping() -> Program:
+    yield Both(first=http("GET", "/a"), second=http("GET", "/b"))
 
 
 def test_what_is_pending_cannot_be_replayed_to_its_end() -> None:

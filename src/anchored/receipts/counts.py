@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from anchored.recording import Recording
+from anchored.recording import Event, Recording
 from anchored.replaying import containers
 
 
@@ -16,7 +16,7 @@ class Counts:
         served: from the recording.
         live: for real.
         replaced: by the intervention's result.
-        carried: in flight at the anchor.
+        carried: in flight at the anchor, and handed their recorded result behind it.
         covered: under a served tool.
         containers: tools that ran their own code in the prefix.
         substituted: recorded exceptions whose class could not be rebuilt; served as stand-ins.
@@ -31,6 +31,22 @@ class Counts:
     substituted: int
 
 
+def carried(source: Recording, replay: Recording, size: int) -> list[Event]:
+    """Events of the replay that were in flight at the end of a prefix of `size` entries and got their recorded result.
+
+    One that the program gave up, or that is a container and went on by itself, is none of them.
+    """
+    inside = containers(source.log)
+    found: list[Event] = []
+    for event in replay.log.pending_at(size):
+        recorded = source.log.event_at(event.position)
+        if event.end is None or recorded is None or recorded.end is None or event.position in inside:
+            continue
+        if (event.end.outcome, event.end.result) == (recorded.end.outcome, recorded.end.result):
+            found.append(event)
+    return found
+
+
 def count(source: Recording, replay: Recording, size: int) -> Counts:
     """Counts the events of a replay whose prefix has `size` entries."""
     before = [event for event in replay.log.events if event.position < size]
@@ -43,10 +59,10 @@ def count(source: Recording, replay: Recording, size: int) -> Counts:
     )
     inside = sum(1 for position in containers(source.log) if position < size)
     return Counts(
-        served=len(before) - covered - inside,
+        served=len(before) - covered - inside - len(carried(source, replay, size)),
         live=len(replay.log.events) - len(before) - replaced,
         replaced=replaced,
-        carried=0,
+        carried=len(carried(source, replay, size)),
         covered=covered,
         containers=inside,
         substituted=sum(1 for end in ends if end.get("substituted") is True),

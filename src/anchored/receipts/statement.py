@@ -8,7 +8,7 @@ from typing import cast
 
 from anchored.canonical import Digest, Json, JsonObject, canonical, jcs_digest
 from anchored.errors import RefusedError
-from anchored.receipts.counts import count
+from anchored.receipts.counts import carried, count
 from anchored.recording import Recording, anchor_on, prefix_digest
 from anchored.replaying import ReplayPlan, changed_since, plan_from
 
@@ -59,6 +59,10 @@ def build_receipt(source: Recording, replay: Recording) -> bytes:
         "intervention": {"kind": plan.intervention.document()["kind"], "digest": plan.intervention.digest},
         "configuration": {"source": source.summary.configuration, "replay": replay.summary.configuration},
         "changed": _names(part.what for part in changed_since(source, replay)),
+        "carried": [
+            {"event": event.position, "result": event.end.result if event.end else None}
+            for event in carried(source, replay, size)
+        ],
         "admission": NOT_EVALUATED,
         "external_state": NOT_EVALUATED,
         "effects": {"allow": plan.effects_allowed, "declarations": plan.declarations_digest},

@@ -98,6 +98,11 @@ class _Counts(_Strict, frozen=True):
     substituted: int
 
 
+class _Carried(_Strict, frozen=True):
+    event: int
+    result: str
+
+
 class _Suffix(_Strict, frozen=True):
     digest: str
     entries: int
@@ -115,6 +120,7 @@ class _Predicate(_Strict, frozen=True):
     intervention: _Kind
     configuration: _Pair
     changed: list[str]
+    carried: list[_Carried]
     admission: str
     external_state: str
     effects: _Effects
@@ -203,6 +209,9 @@ def _statement(document: JsonObject) -> _Statement:
     sizes = (predicate.source.size, predicate.replay.size, predicate.prefix.size, predicate.suffix.entries)
     _check(min(*counts, *sizes, predicate.source_suffix.entries) >= 0, "counts of at least 0")
     _check(predicate.plan.attempt >= 1, "an attempt from 1")
+    places = [-1, *(item.event for item in predicate.carried), predicate.prefix.size]
+    _check(places == sorted(set(places)), "carried events in order, begun before the anchor")
+    _check(len(predicate.carried) == predicate.counts.carried, "as many carried events as are counted")
     for names in (predicate.changed, predicate.normalisations, predicate.unobserved):
         _check(names == sorted(set(names)), "names sorted, each once")
         _check(len(names) <= MOST_NAMES and all(_is_name(name) for name in names), "names within their limits")
@@ -229,6 +238,7 @@ def _digests(predicate: _Predicate) -> list[str]:
         predicate.configuration.source,
         predicate.configuration.replay,
         *([declarations] if declarations is not None else []),
+        *(item.result for item in predicate.carried),
         predicate.suffix.digest,
         predicate.source_suffix.digest,
         predicate.combined,
