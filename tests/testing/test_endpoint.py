@@ -189,7 +189,6 @@ def test_requests_beyond_plain_json_are_understood(endpoint: RunningEndpoint) ->
     [
         (json.dumps(chat("something else")), "no_rule", "something else"),
         (json.dumps(chat("broken")), "rule_failed", "ZeroDivisionError"),
-        (json.dumps(chat("coin", stream=True)), "unsupported_request", "does not stream"),
         (json.dumps(chat("coin", n=2)), "unsupported_request", "one choice"),
         ("{oops", "unsupported_request", "cannot be read"),
         ("[" * 100_000, "unsupported_request", "cannot be read"),
