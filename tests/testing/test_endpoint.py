@@ -40,6 +40,11 @@ script = Script(
         Rule(name="down", when=says("down"), replies=Reply.status(503, message="gone")),
         Rule(name="nan", when=says("nan"), replies=Reply.raw(b'{"a":NaN,"b":18446744073709551617,"c":"\\ud800"')),
         Rule(name="bytes", when=says("bytes"), replies=Reply.raw(bytes(range(256)), code=201, content_type="x/y")),
+        Rule(name="hang", when=says("hang"), replies=Reply.hang()),
+        Rule(name="late", when=says("late"), replies=Reply.delayed(
+            Reply.tools(lambda request: [("look", {"at": 1})]), seconds=(0.0, 0.1))),
+        Rule(name="cut", when=says("cut"), replies=Reply.cut(Reply.text("a b c"), after=100)),
+        Rule(name="zip", when=says("zip"), replies=Reply.gzipped(Reply.text("a b c"))),
         Rule(name="broken", when=says("broken"), replies=Reply.text(lambda request: str(1 / 0))),
     ],
 )
@@ -189,7 +194,6 @@ def test_requests_beyond_plain_json_are_understood(endpoint: RunningEndpoint) ->
     [
         (json.dumps(chat("something else")), "no_rule", "something else"),
         (json.dumps(chat("broken")), "rule_failed", "ZeroDivisionError"),
-        (json.dumps(chat("coin", stream=True)), "unsupported_request", "does not stream"),
         (json.dumps(chat("coin", n=2)), "unsupported_request", "one choice"),
         ("{oops", "unsupported_request", "cannot be read"),
         ("[" * 100_000, "unsupported_request", "cannot be read"),
@@ -239,6 +243,86 @@ def test_error_replies(shared: RunningEndpoint) -> None:
 
 def test_no_header_comes_from_a_clock(shared: RunningEndpoint) -> None:
     assert set(ask(shared, "coin").headers) == {"content-type", "content-length", "x-request-id"}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_cut_closes_the_connection_in_the_midst_of_the_body(
+    endpoint: RunningEndpoint, script: Path, stream: bool
+) -> None:
+    body = json.loads(json.dumps(chat("cut", stream=stream)))
+    whole = load_script(script).answer(ChatRequest(body=body), seed=5).response.body
+    got: list[bytes] = []
+    with httpx.Client(trust_env=False) as client:
+        with client.stream("POST", f"{endpoint.url}/chat/completions", json=body) as response:
+            assert response.status_code == 200
+            with pytest.raises(httpx.RemoteProtocolError):
+                for piece in response.iter_raw():
+                    got.append(piece)
+        assert b"".join(got) == whole[:100]
+        client.get(f"{endpoint.url}/models").raise_for_status()
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_gzipped_answer_is_unpacked_by_its_client(shared: RunningEndpoint, stream: bool) -> None:
+    answer = post(shared, chat("zip", stream=stream))
+    assert answer.headers["content-encoding"] == "gzip"
+    assert ("content-length" in answer.headers) is not stream
+    assert answer.text.endswith("data: [DONE]\n\n") if stream else answer.json()["choices"]
+
+
+def test_requests_overlap_while_one_waits(endpoint: RunningEndpoint) -> None:
+    """Issue 4: races happen only if the endpoint lets them."""
+    with httpx.Client(trust_env=False, timeout=0.5) as client, pytest.raises(httpx.ReadTimeout):
+        client.post(f"{endpoint.url}/chat/completions", json=chat("hang"))
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: ask(endpoint, "late").json()["id"], range(16)))
+    assert len(set(answers)) == 16, "identical requests at one time are occurrences of their own"
+    calls = [call for call in endpoint.calls() if call.rule == "late"]
+    assert [call.occurrence for call in calls] == list(range(16))
+
+
+def test_delayed_answers_are_those_of_the_pure_function(endpoint: RunningEndpoint, script: Path) -> None:
+    request, pure = ChatRequest(body=json.loads(json.dumps(chat("late")))), load_script(script)
+    with ThreadPoolExecutor(8) as pool:
+        served = set(pool.map(lambda _: ask(endpoint, "late").content, range(16)))
+    assert served == {pure.answer(request, seed=5, occurrence=i).response.body for i in range(16)}
+
+
+def test_the_end_waits_for_nobody_who_hangs(script: Path, tmp_path: Path) -> None:
+    """It ends as told, without a word, and the client sees its connection closed."""
+    log = tmp_path / "log"
+    process = start(str(script), "--log", str(log))
+    assert process.stdout is not None
+    url = process.stdout.readline().strip()
+    with ThreadPoolExecutor(2) as pool:
+        hanging = [pool.submit(http, "POST", f"{url}/chat/completions", json=chat("hang")) for _ in range(2)]
+        while len(log.read_bytes().splitlines()) < 2:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=20)
+        for future in hanging:
+            with pytest.raises(httpx.RemoteProtocolError):
+                future.result(20)
+    assert (process.returncode, out, err) == (0, "", "")
+
+
+def test_all_three_formats_and_azure_are_served(endpoint: RunningEndpoint) -> None:
+    bodies = {
+        "/v1/chat/completions": chat("coin"),
+        "/openai/deployments/d/chat/completions": chat("coin"),
+        "/v1/responses": {"model": "m", "input": "coin"},
+        "/v1/messages": chat("coin", max_tokens=5),
+    }
+    for path, body in bodies.items():
+        for stream in (False, True):
+            answer = http("POST", endpoint.root + path, json={**body, "stream": stream})
+            assert answer.status_code == 200
+            assert "tails" in answer.text or "heads" in answer.text
+            assert answer.headers["content-type"].startswith("text/event-stream" if stream else "application/json")
+            assert ("request-id" in answer.headers) is (path == "/v1/messages")
+    assert {call.rule for call in endpoint.calls()} == {"coin"}
+    assert http("POST", f"{endpoint.url}/embeddings", json={"model": "m", "input": "a"}).json()["data"]
+    assert http("POST", f"{endpoint.url}/messages", content=b"{oops").json()["error"]["type"] == "invalid_request_error"
 
 
 @pytest.mark.skipif(find_spec("openai") is None, reason="needs openai")

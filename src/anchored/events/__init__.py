@@ -1,6 +1,7 @@
 """What crossed the boundary: requests, results, outcomes, and the entries they leave in the log."""
 
 from anchored.events.entries import Begin, Declared, Edge, EdgeKind, End, Entry, Kind, entry_from_document
+from anchored.events.messages import answered_calls, issued_calls, message_text
 from anchored.events.outcome import Outcome, parse_outcome
 from anchored.events.requests import (
     IDENTITY_HEADERS,
@@ -27,16 +28,7 @@ from anchored.events.results import (
 )
 from anchored.events.texts import value_text, value_with_text
 from anchored.events.values import Unreplayable, decode_value, encode_value
-from anchored.events.wire import (
-    ModelOutput,
-    answered_calls,
-    issued_calls,
-    message_text,
-    model_kind,
-    model_name,
-    model_output,
-    with_model_text,
-)
+from anchored.events.wire import ModelOutput, model_kind, model_name, model_output, with_model_text
 
 __all__ = [
     "IDENTITY_HEADERS",

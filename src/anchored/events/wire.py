@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
+from urllib.parse import unquote
 
 from anchored.canonical import Json
 from anchored.events.entries import Kind
+from anchored.events.shapes import as_object, as_objects, as_text
+from anchored.events.streams import assembled, output_message, stream_saying
 
 _ENDINGS: tuple[tuple[str, Kind], ...] = (
-    ("/chat/completions", "chat"),
+    ("/chat/completions", "chat"),  # OpenAI; Azure below /openai/deployments/NAME; most others
     ("/responses", "chat"),
-    ("/messages", "chat"),
+    ("/messages", "chat"),  # Anthropic
+    ("/api/chat", "chat"),  # Ollama
     ("/completions", "text_completion"),
+    ("/api/generate", "text_completion"),
     ("/embeddings", "embeddings"),
-    (":generateContent", "generate_content"),
+    ("/api/embed", "embeddings"),
+    (":generateContent", "generate_content"),  # Gemini, and Vertex AI
     (":streamGenerateContent", "generate_content"),
+    (":embedContent", "embeddings"),
+    (":batchEmbedContents", "embeddings"),
+    (":rawPredict", "chat"),  # Anthropic on Vertex AI
+    (":streamRawPredict", "chat"),
 )
+
+_PATH_MODEL = re.compile("/(?:deployments/([^/]+)/|models/([^/:]+?)(?::|%3[Aa]))")
+"""Azure's deployment, or the model of Gemini and Vertex AI."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,30 +57,40 @@ class ModelOutput:
 
 
 def model_kind(method: str, path: str) -> Kind:
-    """What kind of crossing an HTTP request is, by its path; `http` if it is no known model call."""
+    """What kind of crossing an HTTP request is, by its path without the query; `http` if it is no known model call.
+
+    A call in fact if `model_name` finds a name for it as well: other services have paths that end alike.
+    """
     if method == "POST":
+        plain = path.replace("%3A", ":").replace("%3a", ":")
         for ending, kind in _ENDINGS:
-            if path.endswith(ending):
+            if plain.endswith(ending):
                 return kind
     return "http"
 
 
-def model_name(body: bytes) -> str | None:
-    """The model that a request body names."""
+def model_name(body: bytes, path: str = "") -> str | None:
+    """The model that a request body names, or else its path: Azure's deployment, or the model of Gemini."""
     try:
-        value = json.loads(body)
+        value: object = json.loads(body)
     except (ValueError, RecursionError):
-        return None
-    model = cast("dict[str, Any]", value).get("model") if isinstance(value, dict) else None
-    return model if isinstance(model, str) else None
+        value = None
+    model = as_object(value).get("model")
+    if isinstance(model, str):
+        return model
+    named = _PATH_MODEL.search(path)
+    return None if named is None else unquote(named.group(1) or named.group(2))
 
 
 def model_output(body: bytes) -> ModelOutput:
-    """What a response body says, where its format is known; nothing otherwise."""
+    """What a response body says, streamed or not, where its format is known; nothing otherwise.
+
+    Never raises. Of a stream that was cut, what its complete events say.
+    """
     try:
-        value = json.loads(body)
+        value: Json = json.loads(body)
     except (ValueError, RecursionError):
-        return ModelOutput()
+        value = assembled(body)
     texts: list[str] = []
     call_ids: list[str] = []
     calls: list[str] = []
@@ -78,9 +102,8 @@ def model_output(body: bytes) -> ModelOutput:
             call_ids.append(call)
         if isinstance(name := part.get("call_name"), str):
             calls.append(name)
-            given = part.get("arguments")
-            arguments.append(given if isinstance(given, str) else "" if given is None else json.dumps(given))
-    usage = _object(_object(value).get("usage"))
+            arguments.append(_argument_text(part.get("arguments")))
+    usage = as_object(as_object(value).get("usage"))
     return ModelOutput(
         text="\n".join(texts),
         call_ids=tuple(call_ids),
@@ -92,88 +115,67 @@ def model_output(body: bytes) -> ModelOutput:
 
 
 def with_model_text(body: bytes, text: str) -> bytes:
-    """A response body in which the model says `text` and calls no tool.
+    """A response body in which the model says `text` and calls no tool; of a stream, a whole one in its format.
 
     Raises:
-        ValueError: it is in no known format, or a stream.
+        ValueError: it is in no known format.
     """
     try:
-        value = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise ValueError("no JSON") from error
-    whole = _object(value)
-    choices = _objects(whole.get("choices"))
+        value: object = json.loads(body)
+    except RecursionError as error:
+        raise ValueError("a body of too many levels") from error
+    except ValueError:
+        return stream_saying(body, text)
+    whole = as_object(value)
+    choices = as_objects(whole.get("choices"))
     if choices and isinstance(choices[0].get("message"), dict):
-        message = {name: part for name, part in choices[0]["message"].items() if name != "tool_calls"}
+        dropped = ("tool_calls", "function_call")
+        message = {name: part for name, part in choices[0]["message"].items() if name not in dropped}
         whole["choices"] = [{**choices[0], "message": {**message, "content": text}, "finish_reason": "stop"}]
     elif choices:
         whole["choices"] = [{**choices[0], "text": text, "finish_reason": "stop"}]
-    elif _objects(whole.get("output")):
-        content: dict[str, Any] = {"type": "output_text", "text": text, "annotations": []}
-        message = {"id": "msg_replaced", "type": "message", "role": "assistant", "status": "completed"}
-        whole["output"] = [{**message, "content": [content]}]
-    elif _objects(whole.get("content")):
+    elif as_objects(whole.get("output")) or whole.get("object") == "response":
+        whole["output"] = [output_message(text)]
+        whole.update({name: None for name in ("error", "incomplete_details") if name in whole})
+        whole.update({"status": "completed"} if "status" in whole else {})
+    elif as_objects(whole.get("content")) or whole.get("type") == "message":
         whole.update(content=[{"type": "text", "text": text}], stop_reason="end_turn")
     else:
         raise ValueError("a body of another kind")
     return json.dumps(whole, ensure_ascii=False).encode()
 
 
-def message_text(message: Json) -> str | None:
-    """The text of one message of a request; None if it has none or it is in several parts."""
-    content = _object(message).get("content")
-    if isinstance(content, str):
-        return content
-    parts = _objects(content)
-    return parts[0]["text"] if len(parts) == 1 and isinstance(parts[0].get("text"), str) else None
-
-
-def answered_calls(message: Json) -> Iterator[str]:
-    """Ids of the tool calls whose results one message of a request holds."""
-    outer = _object(message)
-    held = [outer.get("tool_call_id")]
-    if outer.get("type") == "function_call_output":
-        held.append(outer.get("call_id"))
-    held.extend(part.get("tool_use_id") for part in _objects(outer.get("content")))
-    return (item for item in held if isinstance(item, str))
-
-
-def issued_calls(message: Json) -> Iterator[str]:
-    """Ids of the tool calls that one message of a request repeats from the response that issued them."""
-    outer = _object(message)
-    held = [call.get("id") for call in _objects(outer.get("tool_calls"))]
-    if outer.get("type") == "function_call":
-        held.append(outer.get("call_id"))
-    held.extend(part.get("id") for part in _objects(outer.get("content")) if part.get("type") == "tool_use")
-    return (item for item in held if isinstance(item, str))
-
-
 def _parts(value: Json) -> Iterator[dict[str, Any]]:
     """One `{"text"}` or `{"call_id", "call_name", "arguments"}` for each part of a response."""
-    whole = _object(value)
-    choices = _objects(whole.get("choices"))
+    whole = as_object(value)
+    choices = as_objects(whole.get("choices"))
     if choices:
-        message = _object(choices[0].get("message"))
+        message = as_object(choices[0].get("message"))
         yield {"text": message.get("content") if message else choices[0].get("text")}
-        for call in _objects(message.get("tool_calls")):
-            function = _object(call.get("function"))
-            yield {"call_id": call.get("id"), "call_name": function.get("name"), "arguments": function.get("arguments")}
-    for item in _objects(whole.get("output")):
-        if item.get("type") == "function_call":
-            yield {"call_id": item.get("call_id"), "call_name": item.get("name"), "arguments": item.get("arguments")}
-        yield from ({"text": part.get("text")} for part in _objects(item.get("content")))
-    for item in _objects(whole.get("content")):
+        for call in as_objects(message.get("tool_calls")):
+            function = as_object(call.get("function", call.get("custom")))
+            given = function.get("arguments", function.get("input"))
+            yield {"call_id": call.get("id"), "call_name": function.get("name"), "arguments": given}
+    for item in as_objects(whole.get("output")):
+        kind = as_text(item.get("type"))
+        if kind.endswith("_call") and "call_id" in item:  # without it, the provider runs the tool itself
+            given = item.get("arguments", item.get("input", item.get("action")))
+            yield {"call_id": item["call_id"], "call_name": item.get("name", kind), "arguments": given}
+        elif kind != "reasoning":
+            yield from ({"text": part.get("text")} for part in as_objects(item.get("content")))
+    for item in as_objects(whole.get("content")):
         if item.get("type") == "tool_use":
             yield {"call_id": item.get("id"), "call_name": item.get("name"), "arguments": item.get("input")}
         yield {"text": item.get("text")}
 
 
-def _object(value: object) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def _objects(value: object) -> list[dict[str, Any]]:
-    return [_object(item) for item in cast("list[object]", value)] if isinstance(value, list) else []
+def _argument_text(given: object) -> str:
+    if given is None or isinstance(given, str):
+        return given or ""
+    try:
+        return json.dumps(given)
+    except RecursionError:
+        return ""
 
 
 def _count(value: object) -> int | None:

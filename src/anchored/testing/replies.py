@@ -1,19 +1,32 @@
-"""What the endpoint may answer, and the bytes it then sends.
+"""What the endpoint may answer.
 
-A reply is written by `Reply.text`, `Reply.tools`, `Reply.status` or `Reply.raw`. Ids, `created` and usage come from the
-draw and the request, so a reply has the same bytes whenever it is given to the same occurrence of the same request.
+A reply is written by `Reply.text`, `Reply.tools`, `Reply.status` or `Reply.raw`, and is sent in the format that is
+asked for: OpenAI chat completions, OpenAI responses or Anthropic messages, at once or as a stream. Ids, times and usage
+come from the draw and the request, so a reply has the same bytes whenever it is given to the same occurrence of the
+same request.
+
+`Reply.delayed`, `Reply.cut` and `Reply.gzipped` change how another reply is sent, and can be put around each other;
+`Reply.hang` keeps the client waiting.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from anchored.errors import UsageError
+from anchored.testing.anthropic_answers import anthropic_message
+from anchored.testing.chat_completions import completion
+from anchored.testing.conversation import Json, ToolCall
 from anchored.testing.draw import Draw
-from anchored.testing.request import ChatRequest, Json
+from anchored.testing.openai_responses import openai_response
+from anchored.testing.request import ChatRequest
+from anchored.testing.response import Response, common_headers, error_response
+from anchored.testing.said import Said
 
 Text: TypeAlias = str | Callable[[ChatRequest], str]
 """A text, or a function that makes it from the request; it must look at nothing else."""
@@ -22,25 +35,6 @@ Call: TypeAlias = tuple[str, Mapping[str, Json] | str]
 """A tool's name and its arguments: an object, or the exact JSON text (which may be malformed on purpose)."""
 
 Calls: TypeAlias = Sequence[Call] | Callable[[ChatRequest], Sequence[Call]]
-
-ERROR_TYPES = {
-    400: "invalid_request_error",
-    401: "authentication_error",
-    403: "permission_error",
-    404: "invalid_request_error",
-    429: "rate_limit_error",
-}
-
-FIRST_CREATED = 1_700_000_000
-
-
-@dataclass(frozen=True, kw_only=True)
-class Response:
-    """An HTTP response."""
-
-    status: int
-    headers: tuple[tuple[str, str], ...]
-    body: bytes
 
 
 class Reply(ABC):
@@ -57,7 +51,10 @@ class Reply(ABC):
 
     @staticmethod
     def tools(calls: Calls, *, content: Text | None = None) -> Reply:
-        """The assistant calls these tools, in this order, and may say something with it. No text is sent as null."""
+        """The assistant calls these tools, in this order, and may say something with it. No text is sent as null.
+
+        Anthropic messages cannot carry malformed arguments; a reply that has them fails there.
+        """
         return ToolsReply(calls=calls, content=content)
 
     @staticmethod
@@ -70,6 +67,40 @@ class Reply(ABC):
         """Exactly these bytes: for NaN, integers of 64 bits, lone surrogates, cut JSON."""
         return RawReply(body=body, code=code, content_type=content_type)
 
+    @staticmethod
+    def delayed(reply: Reply, *, seconds: tuple[float, float]) -> Reply:
+        """The same after a time between these two, drawn with the answer; requests overlap meanwhile.
+
+        Raises:
+            UsageError: the times are no range.
+        """
+        return DelayedReply(reply=reply, seconds=seconds)
+
+    @staticmethod
+    def cut(reply: Reply, *, after: int) -> Reply:
+        """The same, but the server closes the connection when it has sent this many bytes of the body.
+
+        With 0 the client sees status and headers only. A body that is no longer than this is sent whole.
+
+        Raises:
+            UsageError: the number is negative.
+        """
+        return CutReply(reply=reply, after=after)
+
+    @staticmethod
+    def hang(*, seconds: float = 3600.0) -> Reply:
+        """No byte for this long, then status 504. It ends earlier if the client goes away or the endpoint is ended.
+
+        Raises:
+            UsageError: the time is negative.
+        """
+        return DelayedReply(reply=StatusReply(code=504, message="", retry_after=None), seconds=(seconds, seconds))
+
+    @staticmethod
+    def gzipped(reply: Reply) -> Reply:
+        """The same with `content-encoding: gzip`, whether or not the client accepts it."""
+        return GzippedReply(reply=reply)
+
 
 @dataclass(frozen=True, kw_only=True)
 class TextReply(Reply):
@@ -78,8 +109,8 @@ class TextReply(Reply):
     content: Text
 
     def response(self, request: ChatRequest, draw: Draw) -> Response:
-        """A chat completion that stopped by itself."""
-        return _completion(request, draw, {"content": _said(self.content, request)}, finish="stop")
+        """An answer that stopped by itself."""
+        return _written(request, draw, Said(text=_said(self.content, request), calls=None))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,11 +121,11 @@ class ToolsReply(Reply):
     content: Text | None
 
     def response(self, request: ChatRequest, draw: Draw) -> Response:
-        """A chat completion that stopped to have its tools run."""
+        """An answer that stopped to have its tools run."""
         calls = self.calls(request) if callable(self.calls) else self.calls
         content = None if self.content is None else _said(self.content, request) or None
-        tool_calls: list[Json] = [_tool_call(call, draw, index) for index, call in enumerate(calls)]
-        return _completion(request, draw, {"content": content, "tool_calls": tool_calls}, finish="tool_calls")
+        held = tuple(_call(call, draw, index) for index, call in enumerate(calls))
+        return _written(request, draw, Said(text=content, calls=held))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,10 +137,10 @@ class StatusReply(Reply):
     retry_after: float | None
 
     def response(self, request: ChatRequest, draw: Draw) -> Response:
-        """An error body as the OpenAI API sends it."""
+        """An error body as the API sends it; never a stream."""
         headers = () if self.retry_after is None else (("retry-after", f"{self.retry_after:g}"),)
         message = self.message or f"The script answers with status {self.code}."
-        return error_response(self.code, message, kind=None, draw=draw, headers=headers)
+        return error_response(self.code, message, kind=None, draw=draw, headers=headers, form=request.format)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,61 +153,85 @@ class RawReply(Reply):
 
     def response(self, request: ChatRequest, draw: Draw) -> Response:
         """The bytes, whatever the request."""
-        return Response(status=self.code, headers=_headers(draw, self.content_type), body=self.body)
+        headers = common_headers(draw, self.content_type, form=request.format)
+        return Response(status=self.code, headers=headers, body=self.body)
 
 
-def json_response(status: int, value: Json, *, draw: Draw, headers: tuple[tuple[str, str], ...] = ()) -> Response:
-    """A response with a JSON body. All beyond ASCII is escaped, so that lone surrogates can be sent."""
-    body = json.dumps(value, separators=(",", ":")).encode()
-    return Response(status=status, headers=_headers(draw, "application/json") + headers, body=body)
+@dataclass(frozen=True, kw_only=True)
+class DelayedReply(Reply):
+    """Another reply, later."""
+
+    reply: Reply
+    seconds: tuple[float, float]
+
+    def __post_init__(self) -> None:
+        """Check the range."""
+        low, high = self.seconds
+        if not (math.isfinite(high) and 0 <= low <= high):
+            raise UsageError(
+                "A reply cannot be delayed so.",
+                expected="two times in seconds, not below 0, the shorter first",
+                found=repr(self.seconds),
+                next_step="Write seconds=(0.0, 0.5), for example.",
+            )
+
+    def response(self, request: ChatRequest, draw: Draw) -> Response:
+        """The other reply's response, with the time that the server is to wait."""
+        response = self.reply.response(request, draw)
+        low, high = self.seconds
+        return replace(response, delay=response.delay + low + float(draw.fraction("delay")) * (high - low))
 
 
-def error_response(
-    status: int, message: str, *, kind: str | None, draw: Draw, headers: tuple[tuple[str, str], ...] = ()
-) -> Response:
-    """An error body as the OpenAI API sends it; `kind` becomes its `code`."""
-    error_type = ERROR_TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
-    error: Json = {"message": message, "type": error_type, "param": None, "code": kind}
-    return json_response(status, {"error": error}, draw=draw, headers=headers)
+@dataclass(frozen=True, kw_only=True)
+class CutReply(Reply):
+    """The beginning of another reply."""
+
+    reply: Reply
+    after: int
+
+    def __post_init__(self) -> None:
+        """Check the number."""
+        if self.after < 0:
+            raise UsageError(
+                "A reply cannot be cut so.",
+                expected="a number of bytes, not below 0",
+                found=str(self.after),
+                next_step="Use after=0 to send the headers alone.",
+            )
+
+    def response(self, request: ChatRequest, draw: Draw) -> Response:
+        """The other reply's response, with the place of the cut."""
+        response = self.reply.response(request, draw)
+        cut = self.after if response.cut is None else min(self.after, response.cut)
+        return replace(response, cut=cut) if self.after < len(response.body) else response
 
 
-def _headers(draw: Draw, content_type: str) -> tuple[tuple[str, str], ...]:
-    return (("content-type", content_type), ("x-request-id", "req_" + draw.text("request-id", length=32)))
+@dataclass(frozen=True, kw_only=True)
+class GzippedReply(Reply):
+    """Another reply, compressed."""
+
+    reply: Reply
+
+    def response(self, request: ChatRequest, draw: Draw) -> Response:
+        """The other reply's response with its body compressed; a cut counts the bytes as they are sent."""
+        return self.reply.response(request, draw).gzipped()
 
 
-def _completion(request: ChatRequest, draw: Draw, said: dict[str, Json], *, finish: str) -> Response:
-    message: dict[str, Json] = {"role": "assistant", **said, "refusal": None, "annotations": []}
-    prompt, completion = _tokens(request.body.get("messages")), _tokens(said)
-    value: Json = {
-        "id": "chatcmpl-" + draw.text("id", length=32),
-        "object": "chat.completion",
-        "created": FIRST_CREATED + draw.number("created", below=10_000_000),
-        "model": request.model,
-        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": finish}],
-        "usage": {
-            "prompt_tokens": prompt,
-            "completion_tokens": completion,
-            "total_tokens": prompt + completion,
-            "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 0},
-            "completion_tokens_details": {"reasoning_tokens": 0, "audio_tokens": 0},
-        },
-        "service_tier": "default",
-        "system_fingerprint": None,
-    }
-    return json_response(200, value, draw=draw)
+def _written(request: ChatRequest, draw: Draw, said: Said) -> Response:
+    match request.format:
+        case "responses":
+            return openai_response(request, draw, said)
+        case "messages":
+            return anthropic_message(request, draw, said)
+        case _:
+            return completion(request, draw, said)
 
 
-def _tool_call(call: Call, draw: Draw, index: int) -> Json:
+def _call(call: Call, draw: Draw, index: int) -> ToolCall:
     name, arguments = call
     text = arguments if isinstance(arguments, str) else json.dumps(dict(arguments))
-    call_id = "call_" + draw.text(f"call/{index}", length=24)
-    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": text}}
+    return ToolCall(id=draw.text(f"call/{index}", length=24), name=name, arguments=text)
 
 
 def _said(content: Text, request: ChatRequest) -> str:
     return content(request) if callable(content) else content
-
-
-def _tokens(value: Json) -> int:
-    """About four characters to a token: no tokenizer, but it grows with the text as a real count does."""
-    return -(-len(json.dumps(value)) // 4)

@@ -4,16 +4,35 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias, cast
+from typing import Literal, TypeAlias, cast
 
 from anchored.errors import UsageError
-
-Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+from anchored.testing.conversation import (
+    Json,
+    Message,
+    anthropic_messages,
+    chat_messages,
+    objects,
+    responses_messages,
+    text_of,
+)
 
 CHAT = "/v1/chat/completions"
+
+Format: TypeAlias = Literal["chat", "responses", "messages", "embeddings"]
+"""OpenAI chat completions, OpenAI responses, Anthropic messages; OpenAI embeddings, which no rule sees."""
+
+PATHS: dict[str, Format] = {
+    CHAT: "chat",
+    "/v1/responses": "responses",
+    "/v1/messages": "messages",
+    "/v1/embeddings": "embeddings",
+}
+
+_DEPLOYMENT = re.compile("/openai/deployments/([^/]+)/(chat/completions|embeddings)")
 
 
 class RequestError(UsageError):
@@ -21,37 +40,13 @@ class RequestError(UsageError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolCall:
-    """A tool call that stands in a message of the conversation."""
-
-    id: str
-    name: str
-    arguments: str
-    """JSON text as the model wrote it, not parsed: it may be malformed."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Message:
-    """One message of the conversation."""
-
-    role: str
-    """`system`, `user`, `assistant`, `tool`, or whatever was sent."""
-    name: str
-    """The author's name where one was sent, else empty."""
-    text: str
-    """The content; text parts are joined by line breaks, other parts are left out."""
-    tool_calls: tuple[ToolCall, ...]
-    tool_call_id: str
-    """Of a tool's result: the call that it answers. Else empty."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class ChatRequest:
-    """One request to `/v1/chat/completions`."""
+    """One request to a model, in any of the three formats; a rule need not know in which."""
 
     body: dict[str, Json]
     """The parsed body, all of it."""
     path: str = CHAT
+    """One of `PATHS`, or `/openai/deployments/MODEL/chat/completions` as Azure has it."""
 
     @cached_property
     def digest(self) -> str:
@@ -59,19 +54,36 @@ class ChatRequest:
         return request_digest(self.path, self.body)
 
     @property
+    def format(self) -> Format:
+        """How the request is written and has to be answered."""
+        return format_of(self.path) or "chat"
+
+    @property
     def model(self) -> str:
         """The model asked for."""
-        return _text(self.body.get("model"))
+        deployment = _DEPLOYMENT.fullmatch(self.path)
+        return text_of(self.body.get("model")) or (deployment.group(1) if deployment else "")
+
+    @property
+    def stream(self) -> bool:
+        """Whether the answer has to come as a stream of events."""
+        return bool(self.body.get("stream"))
 
     @cached_property
     def messages(self) -> tuple[Message, ...]:
-        """The conversation, oldest first."""
-        return tuple(_message(entry) for entry in _objects(self.body.get("messages")))
+        """The conversation, oldest first, in the form of chat completions."""
+        match self.format:
+            case "responses":
+                return tuple(responses_messages(self.body))
+            case "messages":
+                return tuple(anthropic_messages(self.body))
+            case _:
+                return tuple(chat_messages(self.body))
 
     @property
     def last(self) -> Message:
         """The last message, an empty one if there is none."""
-        return self.messages[-1] if self.messages else _message({})
+        return self.messages[-1] if self.messages else Message(role="")
 
     @property
     def system(self) -> str:
@@ -85,16 +97,23 @@ class ChatRequest:
 
     @property
     def tool_names(self) -> tuple[str, ...]:
-        """The tools offered to the model, in the order sent."""
-        return tuple(
-            _text(function.get("name"))
-            for tool in _objects(self.body.get("tools"))
-            if isinstance(function := tool.get("function"), dict)
-        )
+        """The tools offered to the model, in the order sent; those that the provider runs itself may be among them."""
+        tools = objects(self.body.get("tools"))
+        if self.format == "chat":
+            functions = [tool.get("function") for tool in tools]
+            return tuple(text_of(function.get("name")) for function in functions if isinstance(function, dict))
+        return tuple(text_of(tool.get("name")) for tool in tools if "name" in tool)
 
     def contains(self, phrase: str) -> bool:
         """Whether the conversation holds this text, as guidance would be; case and spacing do not count."""
         return _plain(phrase) in _plain(self.text)
+
+
+def format_of(path: str) -> Format | None:
+    """The format that is spoken at a path; none where the endpoint has nothing."""
+    if deployment := _DEPLOYMENT.fullmatch(path):
+        return "embeddings" if deployment.group(2) == "embeddings" else "chat"
+    return PATHS.get(path)
 
 
 def parse_json(body: bytes) -> Json:
@@ -114,11 +133,39 @@ def parse_json(body: bytes) -> Json:
         ) from error
 
 
-def parse_chat(value: Json) -> ChatRequest:
-    """Read a body as a chat request that the endpoint can answer.
+def parse_chat(value: Json, *, path: str = CHAT) -> ChatRequest:
+    """Read a body as a request to a model that the endpoint can answer.
 
     Raises:
-        RequestError: it is none, or asks for a stream or for several choices.
+        RequestError: it is none, asks for several choices, or goes on from a conversation kept by the server.
+    """
+    request = ChatRequest(body=parse_object(value), path=path)
+    if request.format == "responses":
+        _check_input(request.body)
+        return request
+    messages = request.body.get("messages")
+    if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
+        raise RequestError(
+            "The body is no chat request.",
+            expected="a list of objects in 'messages'",
+            found="nothing" if messages is None else type(messages).__name__,
+            next_step="Send the conversation in 'messages'.",
+        )
+    if request.body.get("n") not in (None, 1):
+        raise RequestError(
+            "The scripted endpoint gives one choice.",
+            expected="'n' absent or 1",
+            found=f"'n': {request.body.get('n')!r}",
+            next_step="Ask several times; each time is a draw of its own.",
+        )
+    return request
+
+
+def parse_object(value: Json) -> dict[str, Json]:
+    """The body as an object.
+
+    Raises:
+        RequestError: it is none.
     """
     if not isinstance(value, dict):
         raise RequestError(
@@ -127,29 +174,7 @@ def parse_chat(value: Json) -> ChatRequest:
             found=type(value).__name__,
             next_step="Send {'model': …, 'messages': […]}.",
         )
-    messages = value.get("messages")
-    if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
-        raise RequestError(
-            "The body is no chat request.",
-            expected="a list of objects in 'messages'",
-            found="nothing" if messages is None else type(messages).__name__,
-            next_step="Send the conversation in 'messages'.",
-        )
-    if value.get("stream"):
-        raise RequestError(
-            "The scripted endpoint does not stream.",
-            expected="'stream' absent or false",
-            found="'stream': true",
-            next_step="Switch streaming off in the program under test.",
-        )
-    if value.get("n") not in (None, 1):
-        raise RequestError(
-            "The scripted endpoint gives one choice.",
-            expected="'n' absent or 1",
-            found=f"'n': {value.get('n')!r}",
-            next_step="Ask several times; each time is a draw of its own.",
-        )
-    return ChatRequest(body=value)
+    return value
 
 
 def request_digest(path: str, body: Json) -> str:
@@ -162,43 +187,26 @@ def unread_digest(path: str, body: bytes) -> str:
     return _digest({"path": path, "bytes": body.hex()})
 
 
+def _check_input(body: dict[str, Json]) -> None:
+    given = body.get("input")
+    if not isinstance(given, str) and not (isinstance(given, list) and all(isinstance(item, dict) for item in given)):
+        raise RequestError(
+            "The body is no request for a response.",
+            expected="a text or a list of objects in 'input'",
+            found="nothing" if given is None else type(given).__name__,
+            next_step="Send the conversation in 'input'.",
+        )
+    if kept := [name for name in ("previous_response_id", "conversation") if body.get(name) is not None]:
+        raise RequestError(
+            "The scripted endpoint keeps no conversations.",
+            expected="the whole conversation in 'input'",
+            found=f"{kept[0]!r}: {body[kept[0]]!r}",
+            next_step="Let the program under test send the conversation itself.",
+        )
+
+
 def _digest(value: Json) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-
-
-def _message(entry: dict[str, Json]) -> Message:
-    return Message(
-        role=_text(entry.get("role")),
-        name=_text(entry.get("name")),
-        text=_content(entry.get("content")),
-        tool_calls=tuple(_tool_calls(entry.get("tool_calls"))),
-        tool_call_id=_text(entry.get("tool_call_id")),
-    )
-
-
-def _tool_calls(value: Json) -> Iterator[ToolCall]:
-    for call in _objects(value):
-        function = call.get("function")
-        if isinstance(function, dict):
-            yield ToolCall(
-                id=_text(call.get("id")),
-                name=_text(function.get("name")),
-                arguments=_text(function.get("arguments")),
-            )
-
-
-def _content(value: Json) -> str:
-    if isinstance(value, list):
-        return "\n".join(_text(part.get("text")) for part in _objects(value) if "text" in part)
-    return _text(value)
-
-
-def _objects(value: Json) -> list[dict[str, Json]]:
-    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _plain(text: str) -> str:

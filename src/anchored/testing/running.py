@@ -34,6 +34,11 @@ class RunningEndpoint:
     log_start: int
     """Where in the log file this endpoint's lines begin, in bytes."""
 
+    @property
+    def root(self) -> str:
+        """The URL without `/v1`, for ANTHROPIC_BASE_URL and AZURE_OPENAI_ENDPOINT."""
+        return self.url.removesuffix("/v1")
+
     def calls(self) -> list[Call]:
         """What it was asked until now, in order of arrival."""
         return read_calls(self.log, start=self.log_start)

@@ -15,8 +15,9 @@ from fractions import Fraction
 
 from anchored.errors import UsageError
 from anchored.testing.draw import Draw
-from anchored.testing.replies import Reply, Response
+from anchored.testing.replies import Reply
 from anchored.testing.request import ChatRequest
+from anchored.testing.response import Response
 
 SUM_TOLERANCE = Fraction(1, 10**9)
 """What weights may miss 1 by: enough for 0.333333333333, too little for a typing error."""

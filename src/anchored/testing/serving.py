@@ -12,9 +12,10 @@ from pathlib import Path
 from types import FrameType
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from anchored.errors import UsageError
-from anchored.testing.endpoint import Endpoint
+from anchored.testing.endpoint import TRANSPORT, Endpoint
 from anchored.testing.loading import load_script
 
 HOST = "127.0.0.1"
@@ -41,10 +42,19 @@ class Settings:
     """Seconds after which the endpoint ends by itself, so that none is left behind."""
 
 
+class _Protocol(H11Protocol):
+    """Lets the endpoint close a connection in the midst of an answer."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        super().connection_made(transport)
+        self.app_state = {**self.app_state, TRANSPORT: transport}
+
+
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, settings: Settings) -> None:
+    def __init__(self, config: uvicorn.Config, settings: Settings, endpoint: Endpoint) -> None:
         super().__init__(config)
         self._settings = settings
+        self._endpoint = endpoint
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -54,6 +64,10 @@ class _Server(uvicorn.Server):
         if self._settings.ready is not None:
             _write_whole(self._settings.ready, url)
         print(url, flush=True)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._endpoint.stop()
+        await super().shutdown(sockets)
 
     def _stop(self) -> None:
         print(f"The scripted endpoint ends by itself after {self._settings.stop_after:g} s.", file=sys.stderr)
@@ -80,8 +94,10 @@ def serve(settings: Settings) -> None:
             found=str(error),
             next_step="Make the folder, or name other files.",
         ) from error
+    endpoint = Endpoint(script, seed=settings.seed, log=log)
     config = uvicorn.Config(
-        Endpoint(script, seed=settings.seed, log=log),
+        endpoint,
+        http=_Protocol,
         host=HOST,
         port=settings.port,
         lifespan="off",
@@ -92,7 +108,7 @@ def serve(settings: Settings) -> None:
         date_header=False,
         timeout_graceful_shutdown=GRACE,
     )
-    server = _Server(config, settings)
+    server = _Server(config, settings, endpoint)
     try:
         server.run()
     except KeyboardInterrupt:
