@@ -1,5 +1,6 @@
 """What plain programs do at the boundary: tools, containers, HTTP under tools, transports, connections, exceptions."""
 
+import json
 import os
 import signal
 import subprocess
@@ -17,7 +18,13 @@ from .conftest import COMMAND, Stand
 SCRIPT = """
 from anchored.testing import Reply, Rule, Script
 echo = Reply.text(lambda request: "about " + request.last.text)
-script = Script(rules=[Rule(name="all", when=lambda request: True, replies=echo)])
+slow = Reply.delayed(echo, seconds=(0.03, 0.06))
+script = Script(
+    rules=[
+        Rule(name="slow", when=lambda request: request.last.text.startswith("number"), replies=slow),
+        Rule(name="all", when=lambda request: True, replies=echo),
+    ]
+)
 """
 
 HEAD = """
@@ -404,12 +411,13 @@ def test_threads_that_overlap_are_served_in_recorded_order(plain: Stand) -> None
     for _ in range(3):
         replayed_exactly(plain, "threads")
     busy = [event["position"] for event in events if not event["quiescent"]]
-    assert busy, "the endpoint answers later than the last thread asks"
+    assert busy, "it answers when the next thread has asked long since"
     for position in busy:
         calls = plain.calls()
         done, attempt = plain.replay("threads", "--at", str(position))
         assert done.status == 0, (done.err, attempt)
-        receipt = json.loads((plain.store / "runs" / f"{attempt['name']}.receipt.json").read_text())["predicate"]
+        file = plain.folder / ".anchored" / "runs" / f"{attempt['name']}.receipt.json"
+        receipt = json.loads(file.read_text())["predicate"]
         before = [event for event in events if event["position"] < position]
         assert receipt["counts"]["carried"] == len([event for event in before if event["end"] > position]) > 0
         assert plain.calls() - calls == receipt["counts"]["live"] == len(events) - len(before), "none ran again"

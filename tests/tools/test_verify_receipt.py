@@ -147,6 +147,7 @@ class Builder:
             body = {"prefix": prefix["digest"], "anchor": anchor and anchor["digest"], "entries": entries[size:]}
             return {"digest": h("suffix", body), "entries": len(entries) - size}
 
+        carried = [{"event": 1, "result": self.digest()}] if size > 1 and not full else []
         predicate: Object = {
             "authority": "none",
             "mode": "full" if full else "anchored",
@@ -162,6 +163,7 @@ class Builder:
             "external_state": "not-evaluated",
             "effects": {"allow": False, "declarations": self.random.choice([None, self.digest()])},
             "changed": ["file team.py", "package openai"],
+            "carried": carried,
             "normalisations": ["uuid", "zeit-\u00fcber"],
             "unobserved": ["api.example.org"],
             "recorder": "in-process",
@@ -169,7 +171,7 @@ class Builder:
                 "served": 3,
                 "live": 2,
                 "replaced": 0,
-                "carried": 0,
+                "carried": len(carried),
                 "covered": 1,
                 "containers": 0,
                 "substituted": 0,
@@ -394,7 +396,7 @@ PARTS = [
     (b'"attempt":1', b'"attempt":9007199254740992', "2^53"),
     (b'"attempt":1', b'"attempt":-9007199254740992', "2^53"),
     (b'"attempt":1', b'"attempt":' + b"9" * 100_000, "2^53"),
-    (b'"carried":0', b'"carried":-0', "canonical"),
+    (b'"containers":0', b'"containers":-0', "canonical"),
     (b'"attempt":1', b'"attempt":1,"\xc3\xbc":1', "ASCII keys"),
 ]
 
@@ -531,7 +533,7 @@ def test_fields_added_or_missing_at_any_level_are_refused_even_if_rehashed(name:
             for other in others:
                 if other != value and (place, other) != (("predicate", "anchor"), None):
                     hard = place[:2] not in {
-                        ("predicate", n) for n in ("changed", "normalisations", "unobserved", "proofs")
+                        ("predicate", n) for n in ("changed", "carried", "normalisations", "unobserved", "proofs")
                     }
                     error = refused(jcs(sealed(put(receipt, place, other)))) if hard or other != [] else None
                     assert error is None or error.step == 3
@@ -608,7 +610,9 @@ FREE = {
     "normalisations.0",
     "normalisations.1",
     "unobserved.0",
-    *(f"counts.{name}" for name in ("served", "live", "replaced", "carried", "covered", "containers", "substituted")),
+    *(f"counts.{name}" for name in ("served", "live", "replaced", "covered", "containers", "substituted")),
+    "carried.0.event",
+    "carried.0.result",
 }
 TIED = {"source.recording", "configuration.source", "configuration.replay", "suffix.digest", "source_suffix.digest"}
 
@@ -648,6 +652,16 @@ def test_a_receipt_forged_throughout_is_self_consistent_and_no_more() -> None:
     assert refused(jcs(forged.receipt), jcs(case.source), jcs(case.replay)).step == 11
     assert refused(jcs(forged.receipt), jcs(forged.source), jcs(case.replay)).step == 11
     assert refused(jcs(forged.receipt), jcs(case.source), jcs(forged.replay)).step == 11
+
+
+@pytest.mark.parametrize("carried", [[], [(99, 0)], [(-1, 0)], [(1, 0), (1, 0)], [(2, 0), (1, 0)]])
+def test_what_was_carried_began_before_the_anchor_and_is_counted(carried: list[tuple[int, int]]) -> None:
+    """Issue 4: in order, each once, as many as are counted."""
+    receipt, *_ = GOOD["new"]
+    held = [{"event": place, "result": "0" * 64} for place, _ in carried]
+    altered = put(receipt, ("predicate", "carried"), held)
+    altered = altered if not carried else put(altered, ("predicate", "counts", "carried"), len(carried))
+    assert refused(jcs(sealed(altered))).step in (3, 7)
 
 
 def test_a_forged_size_needs_the_leaf_files_to_be_found_out() -> None:
