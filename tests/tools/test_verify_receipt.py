@@ -156,7 +156,7 @@ class Builder:
             "proofs": {"source": proof(size, unhex(ours)), "replay": proof(size, unhex(theirs))},
             "anchor": anchor,
             "plan": {"digest": self.digest(), "attempt": 1},
-            "intervention": {"kind": "guidance", "digest": self.digest()},
+            "intervention": {"kind": "guidance", "digest": self.digest(), "opaque": False},
             "configuration": {"source": source["configuration"], "replay": replay["configuration"]},
             "admission": "not-evaluated",
             "external_state": "not-evaluated",
