@@ -135,7 +135,9 @@ def _apply(text: str, operation: Operation) -> str:
             return _put(text, _find(text, operation.path), operation.value)
         case "move":
             moved = _at(text, operation.source)
-            return _add(_remove(text, operation.source), operation.path, moved) if operation.source else text
+            if operation.source == operation.path:
+                return text
+            return _add(_remove(text, operation.source), operation.path, moved)
         case "copy":
             return _add(text, operation.path, _at(text, operation.source))
         case "test":
