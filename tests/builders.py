@@ -67,7 +67,6 @@ from anchored.replaying import (
     Divergence,
     Enter,
     GoLive,
-    Guide,
     Intervene,
     Intervention,
     Replace,
@@ -600,7 +599,6 @@ def replayed(
         body = call.body
         if isinstance(answer, Intervene):
             session.sent(started.position)
-            assert isinstance(answer.intervention, Guide)
             body = answer.intervention.apply(method="POST", path=call.path, body=body)
             changed[started.position] = http_request(method="POST", path=call.path, query="", headers=(), body=body)
         if isinstance(answer, Replace):

@@ -230,7 +230,7 @@ RECEIPT: Schema = {
         "proofs": {"source": Array(HASH), "replay": Array(HASH)},
         "anchor": Nullable({"digest": HASH, "event": HASH, "position": COUNT, "entry": HASH}),
         "plan": {"digest": HASH, "attempt": NUMBER},
-        "intervention": {"kind": NAME, "digest": HASH},
+        "intervention": {"kind": NAME, "digest": HASH, "opaque": FLAG},
         "configuration": {"source": HASH, "replay": HASH},
         "changed": Array(NAME, most=NAMES_LIMIT, ordered=True),
         "carried": Array({"event": COUNT, "result": HASH}),
@@ -482,9 +482,11 @@ def verify(receipt: bytes, source: bytes | None, replay: bytes | None) -> Report
         check_version(statement, "predicateType", "urn:anchored:replay:v1")
     with step(done, 3):
         check(statement, RECEIPT, "receipt")
-    whole = Document(statement)
-    predicate = cast("dict[str, Json]", whole.get("predicate"))
-    r = Document(predicate)
+        whole = Document(statement)
+        predicate = cast("dict[str, Json]", whole.get("predicate"))
+        r = Document(predicate)
+        opaque = r.get("intervention.kind") == "call"
+        expect("opaque, which a call is and nothing else, to be", opaque, r.get("intervention.opaque"))
     with step(done, 4):
         check_own_digest(statement, predicate)
     with step(done, 5):

@@ -106,6 +106,9 @@ def replay(
     at: int | Anchor | None = None,
     guide: str | None = None,
     set_result: str | Path | None = None,
+    edit: str | Path | None = None,
+    model: str | None = None,
+    call: str | None = None,
     program: str | None = None,
     command: Sequence[str] | None = None,
     folder: str | Path | None = None,
@@ -127,6 +130,10 @@ def replay(
         at: the event to anchor on; None replays to the end, nothing live.
         guide: a user message to append at the anchor.
         set_result: a file with the result to give to the event at the anchor; `.json` is all of it, any other its text.
+        edit: a file with a JSON Patch (RFC 6902) to apply to the request at the anchor.
+        model: the model to ask at the anchor in place of the recorded one.
+        call: "module:function" of the program's folder that changes the request at the anchor. It is given a dict of
+            method, path and body, and returns the changed body, or changes it in place and returns None.
         program: "module:function" in place of the recorded command.
         command: a command in place of the recorded one.
         folder: where the program runs; where it was recorded if None, and for a run file here.
@@ -141,9 +148,9 @@ def replay(
         store: folder of the recordings; $ANCHORED_STORE or ./.anchored if None.
 
     Raises:
-        UsageError: there is no such run, program or folder.
+        UsageError: there is no such run, program or folder, or more than one intervention.
         AnchorError: nothing can be anchored there.
-        RefusedError: the run cannot be replayed by this version.
+        RefusedError: the run cannot be replayed by this version, or the edit or model does not fit the request.
 
     Example:
         >>> import anchored
@@ -167,7 +174,14 @@ def replay(
         given = folder if folder is not None or not isinstance(run, Path) else current_folder()
         where = Path(given).absolute() if given is not None else Path(str(source.opening.configuration["folder"]))
         intervention = choose_intervention(
-            source, position, guide=guide, set_result=None if set_result is None else Path(set_result)
+            source,
+            position,
+            guide=guide,
+            set_result=None if set_result is None else Path(set_result),
+            edit=None if edit is None else Path(edit),
+            model=model,
+            call=call,
+            folder=where,
         )
         if program is not None:
             command = program_command(program)

@@ -27,6 +27,7 @@ KINDS = (
     "run",
     "event-id",
     "intervention",
+    "call-source",
     "configuration",
     "task",
     "state",

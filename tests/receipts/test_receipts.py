@@ -36,7 +36,7 @@ from anchored.events import HttpResult
 from anchored.library import leaves
 from anchored.receipts import PREDICATE_TYPE, Counts, build_receipt, verify_receipt
 from anchored.recording import Note, Recording, Replayed, event_id, prefix_digest
-from anchored.replaying import Guide, ReplaceResult, ReplayPlan, changed_since
+from anchored.replaying import Call, Guide, ReplaceResult, ReplayPlan, SwapModel, changed_since
 
 TOOL = Path(__file__).parents[2] / "tools" / "verify_receipt.py"
 ANCHOR = 18
@@ -701,6 +701,23 @@ def test_a_result_that_was_put_in_is_counted_apart() -> None:
     assert counts["live"] == len(driven.live)
     assert one.statement["predicate"]["intervention"]["kind"] == "replace_result"
     assert verify_receipt(one.receipt, source=SOURCE, replay=one.replay).level == "matches the recordings"
+
+
+def test_a_call_is_marked_opaque_and_nothing_of_it_is_told() -> None:
+    """Issue, Call: what it did follows from no document, and the receipt says so; name and source stay in the plan."""
+    call = Call(target="secret_changes:shorten", source=digest("call-source", b"def shorten(request): ..."))
+    driven = replayed(SOURCE, team(), anchor=ANCHOR, intervention=SwapModel(model="other"), world=World(5))
+    for intervention, opaque in ((call, True), (SwapModel(model="other"), False)):
+        one = case(driven, plan_of(SOURCE, anchor=ANCHOR, intervention=intervention))
+        told = one.statement["predicate"]["intervention"]
+        assert told == {"kind": intervention.document()["kind"], "digest": intervention.digest, "opaque": opaque}
+        assert b"shorten" not in one.receipt
+        assert b"other" not in one.receipt
+        assert verify_receipt(one.receipt, source=SOURCE, replay=one.replay).level == "matches the recordings"
+        altered = copy.deepcopy(one.statement)
+        altered["predicate"]["intervention"]["opaque"] = not opaque
+        with pytest.raises(DamagedError, match="opaque"):
+            verify_receipt(rehashed(altered))
 
 
 def test_what_changed_since_the_recording_is_told() -> None:

@@ -98,7 +98,8 @@ def test_what_a_served_tool_covers_is_copied_in_its_place_or_refused(tmp_path: P
         replayed=Replayed(source=source.digest, plan=dict(plan.document()), attempt=1),
     )
     path = library.create("replay", start, {"mode": "replay", "created": "2"})
-    gate = Replayer(source, plan, journal := FileJournal(path), clock(), patience=0.2, watcher=os.getpid())
+    journal = FileJournal(path)
+    gate = Replayer(source, plan, journal, clock(), patience=0.2, watcher=os.getpid(), folder=tmp_path)
     begun: dict[str, Passage] = {}
     try:
         for step in order:

@@ -15,7 +15,16 @@ from hypothesis import strategies as st
 from anchored.canonical import canonical, digest, jcs_digest, parse_own
 from anchored.errors import AnchorError, DamagedError
 from anchored.recording import Anchor, anchor_on
-from anchored.replaying import Guide, ReplayPlan, Unchanged, plan_from, resolve_anchor
+from anchored.replaying import (
+    Call,
+    EditRequest,
+    Guide,
+    ReplayPlan,
+    SwapModel,
+    Unchanged,
+    plan_from,
+    resolve_anchor,
+)
 
 ANCHOR = Anchor(event=digest("event-id", b"1"), position=4, entry=digest("entry", b"1"), prefix=digest("prefix", b"1"))
 PLAN = ReplayPlan(
@@ -35,7 +44,11 @@ plans = st.builds(
     ReplayPlan,
     source=digests,
     anchor=st.none() | st.builds(Anchor, event=digests, position=st.integers(0, 2**40), entry=digests, prefix=digests),
-    intervention=st.just(Unchanged()) | st.builds(Guide, text=words),
+    intervention=st.just(Unchanged())
+    | st.builds(Guide, text=words)
+    | st.builds(SwapModel, model=words)
+    | st.builds(EditRequest, patch=words.map(lambda text: json.dumps([{"op": "add", "path": "/a", "value": text}])))
+    | st.builds(Call, target=st.sampled_from(["a:b", "a.b:c"]), source=digests),
     command=st.none() | st.lists(words, max_size=3).map(tuple),
     effects_allowed=st.booleans(),
     declarations=st.lists(st.tuples(words, words), max_size=2).map(tuple),

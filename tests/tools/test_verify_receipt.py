@@ -157,7 +157,7 @@ class Builder:
             "proofs": {"source": proof(size, unhex(ours)), "replay": proof(size, unhex(theirs))},
             "anchor": anchor,
             "plan": {"digest": self.digest(), "attempt": 1},
-            "intervention": {"kind": "guidance", "digest": self.digest()},
+            "intervention": {"kind": "guidance", "digest": self.digest(), "opaque": False},
             "configuration": {"source": source["configuration"], "replay": replay["configuration"]},
             "admission": "not-evaluated",
             "external_state": "not-evaluated",
@@ -436,6 +436,15 @@ def test_the_limits_themselves_are_allowed() -> None:
         assert tool.parse(jcs([value]), len(jcs([value])), "it") == [value]
     altered = sealed(put(GOOD["new"].receipt, ("predicate", "counts", "live"), 2**53 - 1))
     assert tool.verify(jcs(altered), None, None).level == "self-consistent"
+
+
+@pytest.mark.parametrize(("kind", "opaque"), [("call", False), ("guide", True), ("none", 0), ("call", None)])
+def test_a_call_is_opaque_and_nothing_else(kind: str, opaque: object) -> None:
+    """Issue, Call: a receipt that hides it is refused, rehashed or not."""
+    receipt = put(GOOD["new"].receipt, ("predicate", "intervention", "kind"), kind)
+    assert refused(jcs(sealed(put(receipt, ("predicate", "intervention", "opaque"), opaque)))).step == 3
+    right = sealed(put(receipt, ("predicate", "intervention", "opaque"), kind == "call"))
+    assert tool.verify(jcs(right), None, None).level == "self-consistent"
 
 
 def test_brackets_inside_texts_do_not_count_as_nesting() -> None:

@@ -11,6 +11,7 @@ from typing import cast
 
 from anchored.attempts.check import Checked, checked
 from anchored.attempts.configuration import Project, git_head, restored_environment, standard_input
+from anchored.attempts.intervene import check_applies
 from anchored.attempts.launch import Launch, check_boundary, check_command, launch
 from anchored.attempts.record import close
 from anchored.attempts.verdict import Verdict, judge, said
@@ -165,11 +166,12 @@ def make_plan(source: Recording, request: ReplayRequest, project: Project) -> Re
 
     Raises:
         AnchorError: nothing can be anchored there.
-        RefusedError: the prefix cannot be served back by this version.
+        RefusedError: the prefix cannot be served back by this version, or the intervention does not fit the request.
     """
     anchor = None
     if request.at is not None:
         anchor = resolve_anchor(source.log, source.opening.run, request.at, request.intervention)
+        check_applies(source, anchor, request.intervention)
     check_replayable(
         source,
         size=anchor.position if anchor else len(source.log),

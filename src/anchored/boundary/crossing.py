@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 from anchored.canonical import JsonObject
 from anchored.events import Begin, Declared, Kind, Outcome, Request, Result
-from anchored.replaying import Guide
+from anchored.replaying import RequestChange
 
 POISON_TEXT = "anchored ended this replay"
 """Constant, since a difference in the text would be read by the agents."""
@@ -63,7 +63,7 @@ class Passage:
     begin: Begin | None
     result: Result | None = None
     outcome: Outcome = Outcome.UNKNOWN
-    intervention: Guide | None = None
+    intervention: RequestChange | None = None
 
 
 class Gate(Protocol):

@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from anchored.boundary.calling import acting
 from anchored.boundary.crossing import Crossing, Passage, Poisoned
 from anchored.boundary.effects import Declarations
 from anchored.boundary.failures import failure_of
@@ -80,10 +81,19 @@ class Replayer:
         clock: nanoseconds since the epoch.
         patience: seconds that a request may wait for its turn while nothing else gets one.
         watcher: the process that watches this one; without it nothing goes live.
+        folder: where the program was started.
     """
 
     def __init__(
-        self, source: Recording, plan: ReplayPlan, journal: Journal, clock: Clock, *, patience: float, watcher: int
+        self,
+        source: Recording,
+        plan: ReplayPlan,
+        journal: Journal,
+        clock: Clock,
+        *,
+        patience: float,
+        watcher: int,
+        folder: Path,
     ) -> None:
         self._source = source
         self._plan = plan
@@ -91,7 +101,9 @@ class Replayer:
         self._clock = clock
         self._ledger = Ledger(journal, clock)
         self._session = Session(
-            source, anchor=plan.anchor.position if plan.anchor else None, intervention=plan.intervention
+            source,
+            anchor=plan.anchor.position if plan.anchor else None,
+            intervention=acting(plan.intervention, folder),
         )
         self._declarations = Declarations(plan.declarations)
         self._patience = patience

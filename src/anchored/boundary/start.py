@@ -119,7 +119,7 @@ def _gate(order: JsonObject, journal: FileJournal) -> Gate:
         )
     patience = cast("int", order["patience_ms"]) / 1000
     watcher = cast("int", order["watcher"])
-    return Replayer(source, plan, journal, time.time_ns, patience=patience, watcher=watcher)
+    return Replayer(source, plan, journal, time.time_ns, patience=patience, watcher=watcher, folder=folder)
 
 
 def _await_imports(failed: Callable[[str], None]) -> None:

@@ -31,7 +31,7 @@ from anchored.boundary.process import current_gate
 from anchored.canonical import JsonObject
 from anchored.errors import InstallError, RefusedError
 from anchored.events import Failure, HttpResult, Raised, Request, served_headers
-from anchored.replaying import Guide
+from anchored.replaying import RequestChange
 
 
 def install(library: ModuleType) -> None:
@@ -93,7 +93,7 @@ class _Door:
             body=request.content,
         )
 
-    def changed(self, gate: Gate, request: Any, intervention: Guide) -> Any:
+    def changed(self, gate: Gate, request: Any, intervention: RequestChange) -> Any:
         """A copy of the request with the intervention in it."""
         try:
             path = request.url.raw_path.decode("ascii").partition("?")[0]

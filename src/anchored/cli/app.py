@@ -53,6 +53,19 @@ SetResult = Annotated[
     ),
 ]
 
+EditFile = Annotated[
+    Path | None,
+    typer.Option("--edit", metavar="FILE", help="Apply this JSON Patch (RFC 6902) to the request at the anchor."),
+]
+ModelName = Annotated[
+    str | None,
+    typer.Option("--model", metavar="NAME", help="Ask this model at the anchor in place of the recorded one."),
+]
+CallTarget = Annotated[
+    str | None,
+    typer.Option("--call", metavar="MODULE:FUNCTION", help="Let this function change the request at the anchor."),
+]
+
 
 def _print_version(asked: bool) -> None:
     if asked:

@@ -9,7 +9,16 @@ from anchored.canonical import JsonObject, clip
 from anchored.errors import AnchorError
 from anchored.events import HttpResult, ToolValue, decode_value, model_output, value_text
 from anchored.recording import Event, Recording, Replayed, event_id
-from anchored.replaying import Guide, ReplaceResult, plan_from
+from anchored.replaying import (
+    Call,
+    EditRequest,
+    Guide,
+    Intervention,
+    ReplaceResult,
+    SwapModel,
+    Unchanged,
+    plan_from,
+)
 
 _LONGEST_POSITION = 7
 _SHORTEST_ID = 4
@@ -59,12 +68,23 @@ def told(replayed: Replayed) -> str:
     plan = plan_from(cast("JsonObject", replayed.plan))
     if plan.anchor is None:
         return "to the end"
-    what = "nothing changed: the control"
-    if isinstance(plan.intervention, Guide):
-        what = f"guided: {clip(plan.intervention.text, 120)}"
-    elif isinstance(plan.intervention, ReplaceResult):
-        what = "a result put in"
-    return f"live from {plan.anchor.position}, {what}"
+    return f"live from {plan.anchor.position}, {_changed(plan.intervention)}"
+
+
+def _changed(intervention: Intervention) -> str:
+    match intervention:
+        case Unchanged():
+            return "nothing changed: the control"
+        case Guide():
+            return f"guided: {clip(intervention.text, 120)}"
+        case ReplaceResult():
+            return "a result put in"
+        case EditRequest():
+            return f"the request edited: {clip(intervention.patch, 120)}"
+        case SwapModel():
+            return f"another model asked: {clip(intervention.model, 120)}"
+        case Call():
+            return f"the request changed by {clip(intervention.target, 120)}, opaque"
 
 
 def position_of(recording: Recording, reference: str) -> int:

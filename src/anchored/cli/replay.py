@@ -26,7 +26,7 @@ from anchored.attempts import (
 from anchored.boundary.replayer import plain_origin
 from anchored.canonical import Json as JsonValue
 from anchored.canonical import JsonObject, clip, visible
-from anchored.cli.app import GuideText, Json, Run, SetResult, Store, app, library
+from anchored.cli.app import CallTarget, EditFile, GuideText, Json, ModelName, Run, SetResult, Store, app, library
 from anchored.cli.console import LINE_STYLES, err, print_json, progress, short_path
 from anchored.cli.exits import verdict_code, worst
 from anchored.cli.reading import final_text, position_of
@@ -37,6 +37,15 @@ from anchored.library import Library
 from anchored.recording import Recording
 from anchored.replaying import Guide, Unchanged, resolve_anchor
 from anchored.storage import check_writable, write_file
+
+_ARMS = {
+    "guide": "guided",
+    "replace_result": "replaced",
+    "edit_request": "edited",
+    "swap_model": "swapped",
+    "call": "called",
+}
+"""Name of an arm by the kind of its intervention."""
 
 
 @app.command("replay")
@@ -52,6 +61,9 @@ def replay_command(
     ] = None,
     guide: GuideText = None,
     set_result: SetResult = None,
+    edit: EditFile = None,
+    model: ModelName = None,
+    call: CallTarget = None,
     trials: Annotated[
         int | None,
         typer.Option(
@@ -111,12 +123,12 @@ def replay_command(
     """Restart the program and serve the recording back into it.
 
     Without --at: to the end, nothing live: does the program still make the recorded requests? With --at: the exact
-    prefix, then live; with --guide, one message is added at the anchor; with --set-result the event at the anchor is
-    given a result and is not carried out. Ends with 0 if the prefix was exact, 3 if it diverged, 4 if it was refused, 5
-    if the recording is damaged, 7 if the program crashed where the recording did not.
+    prefix, then live, and what is given is changed there: the request by --guide, --edit, --model or --call; with
+    --set-result its result, and it is not carried out. Ends with 0 if the prefix was exact, 3 if it diverged, 4 if it
+    was refused, 5 if the recording is damaged, 7 if the program crashed where the recording did not.
     """
     shelf = library(store)
-    check_intervention(anchored=at is not None, guide=guide, set_result=set_result)
+    check_intervention(anchored=at is not None, guide=guide, set_result=set_result, edit=edit, model=model, call=call)
     name = shelf.name_of(run, recorded=True)
     source = shelf.open(name)
     if expect is not None and source.digest != as_expected(expect):
@@ -127,8 +139,10 @@ def replay_command(
             next_step="Do not replay it; get the file whose digest you trust.",
         )
     position = None if at is None else position_of(source, at)
-    intervention = choose_intervention(source, position, guide=guide, set_result=set_result)
     folder = where.absolute() if where is not None else Path(str(source.opening.configuration["folder"]))
+    intervention = choose_intervention(
+        source, position, guide=guide, set_result=set_result, edit=edit, model=model, call=call, folder=folder
+    )
     request = ReplayRequest(
         name=name,
         at=position,
@@ -179,7 +193,7 @@ def _arms(source: Recording, request: ReplayRequest, *, control: bool) -> dict[s
     """What is tried, by the name of the arm. The control is anchored where the intervention is."""
     if isinstance(request.intervention, Unchanged):
         return {"control": request}
-    arm = "guided" if isinstance(request.intervention, Guide) else "replaced"
+    arm = _ARMS[str(request.intervention.document()["kind"])]
     if not control or request.at is None:
         return {arm: request}
     anchor = resolve_anchor(source.log, source.opening.run, request.at, request.intervention)
@@ -224,9 +238,8 @@ def _say_before(source: Recording, request: ReplayRequest) -> None:
         return
     anchor = resolve_anchor(source.log, source.opening.run, request.at, request.intervention)
     if anchor.position != request.at:
-        err().print(
-            f"{request.at} is a tool call; guidance goes to the model call that issued it, at {anchor.position}."
-        )
+        what = "guidance" if isinstance(request.intervention, Guide) else "the change"
+        err().print(f"{request.at} is a tool call; {what} goes to the model call that issued it, at {anchor.position}.")
     missing = missing_keys(source, os.environ)
     if missing:
         err().print(f"note: {', '.join(missing)} was set when this run was recorded, and is not set now.")

@@ -20,7 +20,7 @@ class Trial:
     """One attempt and the arm that it belongs to.
 
     Attributes:
-        arm: control, guided or replaced.
+        arm: control, or what was done to the anchor: guided, replaced, edited, swapped, called.
         replay: the attempt.
     """
 

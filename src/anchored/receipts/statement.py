@@ -10,7 +10,7 @@ from anchored.canonical import Digest, Json, JsonObject, canonical, jcs_digest
 from anchored.errors import RefusedError
 from anchored.receipts.counts import carried, count
 from anchored.recording import Recording, anchor_on, prefix_digest
-from anchored.replaying import ReplayPlan, changed_since, plan_from
+from anchored.replaying import Call, ReplayPlan, changed_since, plan_from
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "urn:anchored:replay:v1"
@@ -56,7 +56,11 @@ def build_receipt(source: Recording, replay: Recording) -> bytes:
         if anchor is None
         else {"digest": anchor.digest, "event": anchor.event, "position": anchor.position, "entry": anchor.entry},
         "plan": {"digest": plan.digest, "attempt": attempt},
-        "intervention": {"kind": plan.intervention.document()["kind"], "digest": plan.intervention.digest},
+        "intervention": {
+            "kind": plan.intervention.document()["kind"],
+            "digest": plan.intervention.digest,
+            "opaque": isinstance(plan.intervention, Call),
+        },
         "configuration": {"source": source.summary.configuration, "replay": replay.summary.configuration},
         "changed": _names(part.what for part in changed_since(source, replay)),
         "carried": [

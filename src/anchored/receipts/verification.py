@@ -76,6 +76,7 @@ class _Plan(_Strict, frozen=True):
 class _Kind(_Strict, frozen=True):
     kind: str
     digest: str
+    opaque: bool
 
 
 class _Pair(_Strict, frozen=True):
@@ -216,6 +217,7 @@ def _statement(document: JsonObject) -> _Statement:
         _check(names == sorted(set(names)), "names sorted, each once")
         _check(len(names) <= MOST_NAMES and all(_is_name(name) for name in names), "names within their limits")
     _check(_is_name(predicate.intervention.kind), "a kind of intervention")
+    _check(predicate.intervention.opaque == (predicate.intervention.kind == "call"), "opaque for a call, and no other")
     return statement
 
 

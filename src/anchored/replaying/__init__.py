@@ -7,7 +7,19 @@ from anchored.replaying.changed import Changed, changed_since
 from anchored.replaying.comparison import Step, compare, parting
 from anchored.replaying.differences import ABSENT, Absent, Difference, first_difference
 from anchored.replaying.divergence import Divergence
-from anchored.replaying.interventions import Guide, Intervention, ReplaceResult, Unchanged, intervention_from
+from anchored.replaying.interventions import (
+    Acting,
+    Call,
+    EditRequest,
+    Guide,
+    Intervention,
+    ReplaceResult,
+    RequestChange,
+    SwapModel,
+    Unchanged,
+    intervention_from,
+)
+from anchored.replaying.patch import PatchError
 from anchored.replaying.plan import ReplayPlan, plan_from
 from anchored.replaying.policy import CONTAINER_KINDS, SAFE_EFFECTS, check_replayable, containers, covered_positions
 from anchored.replaying.replacement import text_replacement, whole_replacement
@@ -19,24 +31,30 @@ __all__ = [
     "CONTAINER_KINDS",
     "SAFE_EFFECTS",
     "Absent",
+    "Acting",
     "Ambiguous",
     "Answer",
     "Asked",
+    "Call",
     "Changed",
     "Difference",
     "Diverge",
     "Divergence",
+    "EditRequest",
     "Enter",
     "GoLive",
     "Guide",
     "Intervene",
     "Intervention",
+    "PatchError",
     "Replace",
     "ReplaceResult",
     "ReplayPlan",
+    "RequestChange",
     "Serve",
     "Session",
     "Step",
+    "SwapModel",
     "Unchanged",
     "Wait",
     "changed_since",

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from anchored.events import HttpResult, ToolValue
 from anchored.recording import Event
 from anchored.replaying.divergence import Divergence
-from anchored.replaying.interventions import Guide
+from anchored.replaying.interventions import RequestChange
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,9 +50,9 @@ class Ambiguous:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Intervene:
-    """Apply the guidance to a copy of the request and send that."""
+    """Apply the change to a copy of the request and send that."""
 
-    intervention: Guide
+    intervention: RequestChange
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

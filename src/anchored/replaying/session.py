@@ -12,7 +12,7 @@ from anchored.replaying.answers import Ambiguous, Answer, Diverge, Enter, GoLive
 from anchored.replaying.asked import Asked
 from anchored.replaying.differences import ABSENT
 from anchored.replaying.divergence import Divergence, call_of, changed
-from anchored.replaying.interventions import Guide, Intervention, ReplaceResult, Unchanged
+from anchored.replaying.interventions import Acting, ReplaceResult, Unchanged
 from anchored.replaying.policy import containers, covered_positions, is_concurrent, lane_of
 
 
@@ -28,7 +28,7 @@ class Session:
     an entry that a served tool covers is copied when it is the next one. The first divergence is final.
     """
 
-    def __init__(self, source: Recording, *, anchor: int | None, intervention: Intervention | None = None) -> None:
+    def __init__(self, source: Recording, *, anchor: int | None, intervention: Acting | None = None) -> None:
         self._source = source
         self._log = source.log
         self._anchor = anchor
@@ -216,11 +216,11 @@ class Session:
 
     def _acting(self) -> Answer:
         """What the intervention makes of the anchor's request."""
-        if isinstance(self._intervention, Guide):
-            return Intervene(intervention=self._intervention)
+        if isinstance(self._intervention, Unchanged):
+            return GoLive()
         if isinstance(self._intervention, ReplaceResult):
             return Replace(result=self._intervention.result)
-        return GoLive()
+        return Intervene(intervention=self._intervention)
 
     def _unknown(self, asked: Asked) -> Answer:
         """A request that is not recorded: final, unless another lane than the next in turn asks it."""
