@@ -99,7 +99,8 @@ def test_a_replaced_stream_says_the_text_alone(path: str, reply: Reply, text: st
     said = model_output(replaced)
     assert (said.text, said.call_ids, said.calls) == (text, (), ())
     assert replaced.startswith(stream[:5])
-    assert replaced.endswith(b"\n\n")
+    last = {CHAT: b"data: [DONE]", RESPONSES: b"event: response.completed", MESSAGES: b"event: message_stop"}[path]
+    assert replaced.rstrip().split(b"\n\n")[-1].startswith(last)
 
 
 def test_a_replaced_stream_keeps_id_model_and_usage() -> None:
@@ -133,6 +134,9 @@ def test_what_other_providers_send() -> None:
         text="a", call_ids=("c0", "c1"), calls=("f0", "f1"), arguments=("{}", "{}")
     )
     assert model_output(events({"choices": [{"text": "a"}]}, {"choices": [{"text": "b"}]})).text == "ab"
+    begun = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "a"}}
+    more = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "b"}}
+    assert model_output(events({"type": "message_start", "message": {}}, begun, more)).text == "ab"
     item = {"type": "message", "content": [{"type": "output_text", "text": "a"}]}
     done = {"type": "response.output_item.done", "output_index": 0, "item": item}
     assert model_output(events(done, {"type": "response.completed", "response": {"output": []}})).text == "a"

@@ -44,7 +44,7 @@ def main(argv: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m anchored.testing",
-        description="A scripted, seeded OpenAI-compatible endpoint on this machine, for tests.",
+        description="A scripted, seeded endpoint on this machine, for tests: speaks as OpenAI's and Anthropic's do.",
     )
     _ = parser.add_argument("script", metavar="SCRIPT.py[:NAME]", help="Python file with a Script, by default 'script'")
     _ = parser.add_argument("--seed", type=int, default=0, help="decides all draws, together with the requests")
