@@ -19,6 +19,7 @@ from anchored.attempts.watch import Timing, watch
 from anchored.boundary.guard import reads_program
 from anchored.canonical import JsonObject, clip, visible
 from anchored.errors import RefusedError, UsageError
+from anchored.graph import EDGE_RULES
 from anchored.library import Library, load
 from anchored.receipts import build_receipt
 from anchored.recording import FORMAT, Opening, Recording, Replayed
@@ -168,6 +169,7 @@ def make_plan(source: Recording, request: ReplayRequest, project: Project) -> Re
         AnchorError: nothing can be anchored there.
         RefusedError: the prefix cannot be served back by this version, or the intervention does not fit the request.
     """
+    _check_rules(source)
     anchor = None
     if request.at is not None:
         anchor = resolve_anchor(source.log, source.opening.run, request.at, request.intervention)
@@ -188,6 +190,18 @@ def make_plan(source: Recording, request: ReplayRequest, project: Project) -> Re
         unobserved=request.unobserved,
         origins=request.origins,
     )
+
+
+def _check_rules(source: Recording) -> None:
+    """Edges are part of identity, so a replay must find them by the rules of the recording."""
+    rules = source.opening.configuration.get("edge_rules", EDGE_RULES)
+    if rules != EDGE_RULES:
+        raise RefusedError(
+            "This recording was made with other rules for edges than this version has.",
+            expected=f"edge rules {EDGE_RULES}",
+            found=f"edge rules {rules}",
+            next_step="Replay it with the version of `anchored` that recorded it, or record the run again.",
+        )
 
 
 def replay(

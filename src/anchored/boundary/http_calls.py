@@ -50,7 +50,7 @@ def http_crossing(
     """
     path, _, query = target.partition("?")
     kind = model_kind(method, path)
-    name = model_name(body) if kind != "http" else None
+    name = model_name(body, path) if kind != "http" else None
     shown = f"[{host}]" if ":" in host else host
     return Crossing(
         kind=kind if name is not None else "http",

@@ -22,7 +22,7 @@ from anchored.events import (
     model_output,
 )
 
-EDGE_RULES = 1
+EDGE_RULES = 2
 """Version of the rules below; kept in the run configuration, since a replay must find the same edges."""
 
 MINIMUM_TEXT = 12
@@ -31,19 +31,19 @@ MINIMUM_TEXT = 12
 
 @dataclass(frozen=True, slots=True)
 class _Traced:
-    """One message of an actor's last request, and the entry that produced it, if one did."""
+    """One message of an actor's last request, and the entries that produced it, if any did."""
 
     digest: Digest
-    source: Edge | None
+    sources: tuple[Edge, ...]
 
 
 class Tracer:
     """Follows events in log order and tells what each new one depends on.
 
-    Rules, version 1. A tool call depends on the end of the one model call that issued its call id. A request depends,
+    Rules, version 2. A tool call depends on the end of the one model call that issued its call id. A request depends,
     for each message that the actor's last request did not hold in the same place, on the end of the one event that
-    produced it: the tool call that the message answers by id, the model call that issued the calls which the message
-    repeats, or the event whose output text the message is. What it keeps of its actor's last request it depends on
+    produced it: each tool call that the message answers by id, else the model call that issued the calls which the
+    message repeats, else the event whose output text the message is. Streamed responses count as if they had come whole. What it keeps of its actor's last request it depends on
     through that request (`history`), if anything kept was produced by an event. The first event of an agent that a
     speaker selection chose depends on that selection. Where two events could be meant there is no recorded edge.
     """
@@ -74,12 +74,10 @@ class Tracer:
             found.add(Edge(position=self._chosen[actor], kind="speaker_selection"))
         begun, held = self._last.get(actor, (0, []))
         kept = _kept(held, request.messages)
-        if any(traced.source for traced in held[:kept]):
+        if any(traced.sources for traced in held[:kept]):
             found.add(Edge(position=begun, kind="history"))
         for message in request.messages[kept:]:
-            source = self._source(message)
-            if source is not None:
-                found.add(source)
+            found.update(self._sources(message))
         return tuple(sorted(found))
 
     def begun(self, begin: Begin, request: Request) -> None:
@@ -89,7 +87,7 @@ class Tracer:
         if request.messages:
             _, held = self._last.get(begin.actor, (0, []))
             kept = _kept(held, request.messages)
-            traced = held[:kept] + [_Traced(item.digest, self._source(item)) for item in request.messages[kept:]]
+            traced = held[:kept] + [_Traced(item.digest, self._sources(item)) for item in request.messages[kept:]]
             self._last[begin.actor] = (begin.position, traced)
 
     def ended(self, begin: Begin, end: End, result: Result | None, text: str | None) -> None:
@@ -114,18 +112,18 @@ class Tracer:
         if text is not None and len(text) >= MINIMUM_TEXT:
             self._texts[text].append(end.position)
 
-    def _source(self, message: Message) -> Edge | None:
-        for call_id in answered_calls(message.value):
-            answer = _only(self._answers.get(call_id))
-            if answer is not None:
-                return Edge(position=answer, kind="call_id")
+    def _sources(self, message: Message) -> tuple[Edge, ...]:
+        answers = [_only(self._answers.get(call_id)) for call_id in answered_calls(message.value)]
+        answered = tuple(Edge(position=answer, kind="call_id") for answer in answers if answer is not None)
+        if answered:
+            return answered
         for call_id in issued_calls(message.value):
             issuer = _only(self._issuers.get(call_id))
             if issuer is not None:
-                return Edge(position=issuer, kind="call_id")
+                return (Edge(position=issuer, kind="call_id"),)
         text = message_text(message.value)
         producer = _only(self._texts.get(text)) if text is not None else None
-        return None if producer is None else Edge(position=producer, kind="message")
+        return () if producer is None else (Edge(position=producer, kind="message"),)
 
 
 def _only(positions: Sequence[int] | None) -> int | None:

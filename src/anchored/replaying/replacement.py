@@ -81,7 +81,7 @@ def _recorded(source: Recording, position: int) -> Result | None:
 def _no_place(position: int, found: str) -> UsageError:
     return UsageError(
         f"The result of the event at {position} has no place for a text.",
-        expected="a recorded text, a (flag, message) pair, or a model's response in a known format, not a stream",
+        expected="a recorded text, a (flag, message) pair, or a model's response in a known format",
         found=found,
         next_step="Give the whole result as JSON, in a file that ends in .json.",
     )
