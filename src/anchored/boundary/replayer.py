@@ -46,6 +46,11 @@ _HOLD = 0.5
 that is recorded later where nothing overlaps in the recording."""
 
 
+_TASK_PACE = 0.03
+_THREAD_PACE = 0.1
+"""Seconds at most between two results of calls that overlap: as far apart as they came when recorded, or this far, so
+that whoever acts on the first of them acts before the second comes. Threads have to be given the processor first."""
+
 _STREAM_HOLD = 0.1
 """Seconds without progress for which a stream is held back as a whole."""
 
@@ -115,6 +120,7 @@ class Replayer:
         self._early: dict[int, _Came] = {}
         self._given_up: dict[int, _GivenUp] = {}
         self._progress = 0
+        self._moved = 0.0
         self._programs: set[str] = set()
         self._origins = _origins(source, plan)
 
@@ -155,10 +161,10 @@ class Replayer:
             return
         with self._turn:
             watch = _Watch(self._progress)
-            while not self._end_due(passage.begin):
+            while (left := self._left(passage.begin, _THREAD_PACE)) != 0:
                 if in_event_loop() or watch.overdue(self._progress, self._patience):
                     raise self._never_ends(passage.begin)
-                self._turn.wait(watch.left(self._patience))
+                self._turn.wait(watch.left(self._patience) if left is None else left)
 
     async def wait_async(self, passage: Passage) -> None:
         if passage.begin is None:
@@ -166,12 +172,13 @@ class Replayer:
         watch = _Watch(self._progress)
         while True:
             with self._turn:
-                if self._end_due(passage.begin):
+                left = self._left(passage.begin, _TASK_PACE)
+                if left == 0:
                     return
                 if watch.overdue(self._progress, self._patience):
                     raise self._never_ends(passage.begin)
                 sleeper = self._sleepers.lie_down(self._session.end_turn(passage.begin.position))
-            await sleeper.sleep()
+            await sleeper.sleep(left)
 
     def hold(self, passage: Passage) -> None:
         if passage.begin is None or in_event_loop() or not self._session.concurrent:
@@ -376,6 +383,16 @@ class Replayer:
             raise Poisoned
         return self._session.end_due(begin.position)
 
+    def _left(self, begin: Begin, most: float) -> float | None:
+        """Seconds until the result of an event may be handed out; None while the turn of its end has not come."""
+        if not self._end_due(begin):
+            return None
+        end = self._session.end_turn(begin.position)
+        if self._session.live or end not in self._session.contested:
+            return 0
+        pace = min(most, self._seconds_between(end - 1, end))
+        return max(0.0, self._moved + pace - time.monotonic())
+
     def _never_ends(self, begin: Begin) -> Poisoned:
         return self.poison(
             "order", f"the end of the event at {begin.position} never had its turn: order not reproducible"
@@ -388,9 +405,11 @@ class Replayer:
     def _seconds(self, position: int) -> float:
         """How long the recorded event took."""
         event = self._source.log.event_at(position)
-        if event is None or event.end is None:
-            return 0.0
-        times = (self._source.observation(place).get("time") for place in (event.end.position, position))
+        return 0.0 if event is None or event.end is None else self._seconds_between(position, event.end.position)
+
+    def _seconds_between(self, first: int, second: int) -> float:
+        """How far apart two entries were recorded."""
+        times = (self._source.observation(place).get("time") for place in (second, first))
         end, begin = (int(time) if isinstance(time, str) and time.isdecimal() else 0 for time in times)
         return max(0.0, (end - begin) / 1e9)
 
@@ -415,6 +434,7 @@ class Replayer:
     def _go_on(self) -> None:
         """Writes what comes next by itself: entries that a served tool covers, and what ended before its turn."""
         self._progress += 1
+        self._moved = time.monotonic()
         while not self._session.live:
             place = self._session.cursor
             given_up = self._given_up.pop(place, None)

@@ -48,15 +48,15 @@ class _Sleeper:
         self._sleepers = sleepers
         self._place = place
 
-    async def sleep(self) -> None:
-        """Until it is woken, or for a moment."""
+    async def sleep(self, seconds: float | None = None) -> None:
+        """Until it is woken, for so many seconds, or for a moment."""
         if self._place is None:
             await sys.modules["trio"].sleep(_TRIO_STEP)
             return
         import asyncio
 
         try:
-            await asyncio.wait({self._place[2]}, timeout=_LOOK)
+            await asyncio.wait({self._place[2]}, timeout=_LOOK if seconds is None else min(seconds, _LOOK))
         finally:
             self._sleepers.get_up(self._place)
 

@@ -43,7 +43,8 @@ class Tracer:
     Rules, version 2. A tool call depends on the end of the one model call that issued its call id. A request depends,
     for each message that the actor's last request did not hold in the same place, on the end of the one event that
     produced it: each tool call that the message answers by id, else the model call that issued the calls which the
-    message repeats, else the event whose output text the message is. Streamed responses count as if they had come whole. What it keeps of its actor's last request it depends on
+    message repeats, else the event whose output text the message is. Streamed responses
+    count as if they had come whole. What it keeps of its actor's last request it depends on
     through that request (`history`), if anything kept was produced by an event. The first event of an agent that a
     speaker selection chose depends on that selection. Where two events could be meant there is no recorded edge.
     """

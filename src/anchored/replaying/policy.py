@@ -42,20 +42,21 @@ def covered_positions(log: Log, container_positions: frozenset[int]) -> dict[int
     return covered
 
 
-def is_concurrent(log: Log) -> bool:
-    """Whether events overlap that do not enclose each other."""
+def contested(log: Log) -> frozenset[int]:
+    """Positions of the ends at which another event was in flight that does not enclose the one that ends."""
     ancestors: dict[int, frozenset[int]] = {}
     pending: set[int] = set()
+    found: set[int] = set()
     for entry in log.entries:
         if isinstance(entry, End):
             pending.discard(entry.begin)
+            if pending - ancestors[entry.begin]:
+                found.add(entry.position)
             continue
         parent = entry.parent
         ancestors[entry.position] = frozenset() if parent is None else ancestors[parent] | {parent}
-        if pending - ancestors[entry.position]:
-            return True
         pending.add(entry.position)
-    return False
+    return frozenset(found)
 
 
 def lane_of(recording: Recording, position: int) -> str | None:

@@ -13,7 +13,7 @@ from anchored.replaying.asked import Asked
 from anchored.replaying.differences import ABSENT
 from anchored.replaying.divergence import Divergence, call_of, changed
 from anchored.replaying.interventions import Acting, ReplaceResult, Unchanged
-from anchored.replaying.policy import containers, covered_positions, is_concurrent, lane_of
+from anchored.replaying.policy import containers, contested, covered_positions, lane_of
 
 
 class Session:
@@ -45,7 +45,7 @@ class Session:
         for event in self._log.events:
             if event.position not in self._covered:
                 self._records[_likeness(event.begin)].append(event.position)
-        self._concurrent = is_concurrent(self._log)
+        self._contested = contested(self._log)
 
     @property
     def divergence(self) -> Divergence | None:
@@ -70,7 +70,12 @@ class Session:
     @property
     def concurrent(self) -> bool:
         """Whether events overlap in the recording, so that a request may rightly come before its turn."""
-        return self._concurrent
+        return bool(self._contested)
+
+    @property
+    def contested(self) -> frozenset[int]:
+        """Positions of the recorded ends at which another event was in flight."""
+        return self._contested
 
     def overtakes(self, asked: Asked) -> bool:
         """Whether a request that is recorded later may rightly come before its turn: events overlap in the recording,
@@ -78,7 +83,7 @@ class Session:
         """
         expected = self._next_begin()
         turn = None if expected is None else lane_of(self._source, expected.position)
-        return self._concurrent or (None not in (turn, asked.lane) and turn != asked.lane)
+        return bool(self._contested) or (None not in (turn, asked.lane) and turn != asked.lane)
 
     def copy_due(self) -> int | None:
         """Position of the entry that comes next, if a served tool covers it: its record is to be copied."""
