@@ -88,11 +88,12 @@ check: setup
 	$(BIN)/lint-imports --no-logo
 
 # Two processes, since most of a test's time is a program that starts; a file's tests stay together and share their stand.
-test: check
-	$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
+test: check stands
+	$(BIN)/python -m pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
 
-conformance: setup
-	ANCHORED_LAUNCHING=docs/launching.md $(BIN)/python -m pytest -q tests/conformance
+conformance: setup stands
+	ANCHORED_CONFORMANCE=20 ANCHORED_FRAMEWORKS=docs/frameworks.md ANCHORED_LAUNCHING=docs/launching.md \
+	  $(BIN)/python -m pytest -q -n 2 --dist loadgroup tests/conformance tests/frameworks/test_conformance.py
 
 figures: setup
 	ANCHORED_THOROUGH=1 ANCHORED_FIGURES=docs/figures.md $(BIN)/python -m pytest -q tests/frameworks tests/storage tests/replaying

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -24,6 +25,29 @@ def _load(name: str) -> ModuleType:
 
 
 builders = _load("builders")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A file's tests stay together and share their stand, unless they say otherwise (`--dist loadgroup`)."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(str(item.path)))
+
+
+_cells: list[dict[str, Any]] = []
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Collects the cells that conformance tests found, from whichever process they ran in."""
+    if report.when == "call":
+        _cells.extend(json.loads(str(value)) for name, value in report.user_properties if name == "cell")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Writes them to the page that ANCHORED_FRAMEWORKS names, if it names one."""
+    path = os.environ.get("ANCHORED_FRAMEWORKS")
+    if path and _cells and not hasattr(session.config, "workerinput"):
+        _load("frameworks_page").write(Path(path), _cells)
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,68 @@
+"""Issue 4: every framework, exactly. Each cell of docs/frameworks.md is one of these tests.
+
+`make conformance` tries each cell 20 times or more; `make test` a sample.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import asdict
+from typing import cast
+
+import pytest
+
+from anchored.testing import running_endpoint
+from anchored.testing.conformance import COLUMNS, Column, Conformance
+
+from .subjects import SUBJECTS, Stood
+
+ATTEMPTS = int(os.environ.get("ANCHORED_CONFORMANCE", "2"))
+ALWAYS = ("record", "control", "guided", "swallowed divergence", "hang")
+CELLS = [(stood, column) for stood in SUBJECTS for column in COLUMNS if column in (*stood.subject.modes, *ALWAYS)]
+
+
+@pytest.fixture(scope="module")
+def conformance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Stood], Conformance]]:
+    """One suite for each subject, with an endpoint of its own, that keeps its recordings for all its cells."""
+    made: dict[str, Conformance] = {}
+    with ExitStack() as endpoints:
+
+        def give(stood: Stood) -> Conformance:
+            name = stood.subject.name
+            if name not in made:
+                folder = tmp_path_factory.mktemp("subject")
+                endpoint = running_endpoint(stood.script, log=folder / "endpoint.jsonl")
+                made[name] = Conformance(stood.subject, endpoints.enter_context(endpoint), folder)
+            return made[name]
+
+        yield give
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize(
+    ("stood", "column"),
+    [
+        pytest.param(
+            stood,
+            column,
+            id=f"{stood.subject.name}-{column}".replace(" ", "_"),
+            marks=pytest.mark.xdist_group(stood.subject.name),
+        )
+        for stood, column in CELLS
+    ],
+)
+def test_cell(
+    stood: Stood,
+    column: str,
+    conformance: Callable[[Stood], Conformance],
+    record_property: Callable[[str, object], None],
+) -> None:
+    """All attempts did what they must, or were refused where that is allowed; none crossed."""
+    if not stood.python.exists():
+        pytest.skip(f"{stood.python.parent.parent.name} is not there: make stands")
+    cell = conformance(stood).try_column(cast("Column", column), ATTEMPTS)
+    record_property("cell", json.dumps(asdict(cell)))
+    assert cell.holds, "\n".join([f"{cell.exact} exact, {cell.refused} refused, {cell.crossed} crossed", *cell.failed])
