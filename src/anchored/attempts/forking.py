@@ -8,54 +8,27 @@ from __future__ import annotations
 import json
 import os
 import select
-import shlex
 import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
+from anchored.attempts.forkable import Start, key_of, unfit
 from anchored.attempts.processes import end_processes
-from anchored.boundary.fork_server import FORK_VARIABLE, LONGEST_MESSAGE, LONGEST_PATH, reserved_attempt
-from anchored.boundary.guard import ATTEMPT_VARIABLE, is_python, reads_program
+from anchored.boundary.fork_server import FORK_VARIABLE, LONGEST_MESSAGE, reserved_attempt
+from anchored.boundary.guard import ATTEMPT_VARIABLE
 from anchored.boundary.stdin import STDIN_VARIABLE
 
 _STEP = 0.005
 _MOST_REFUSED = 3
 """How often a server is started again without a module that cannot be forked."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Start:
-    """What `launch` would start, to the last descriptor.
-
-    Attributes:
-        command: the program and its arguments, as the user gave them.
-        words: what is executed for it: the command, with what stands before it.
-        folder: where it runs.
-        environment: all its variables.
-        run_file: the file of the attempt.
-        modules: what the program will load, as far as it is known.
-        stdin: its standard input; None for nothing.
-        output: where output and errors go; None leaves them on this terminal.
-    """
-
-    command: tuple[str, ...]
-    words: tuple[str, ...]
-    folder: Path
-    environment: Mapping[str, str]
-    run_file: Path
-    modules: tuple[str, ...]
-    stdin: IO[bytes] | None
-    output: IO[bytes] | None
 
 
 class ForkedProcess:
@@ -138,8 +111,8 @@ class ForkServer:
     def start(self, start: Start) -> tuple[ForkedProcess | None, str]:
         """A forked process, or None; and how it was started, or why it was not."""
         with self._lock:
-            key = _key(start)
-            reason = "the server is closed" if self._closed else self._unfit.get(key) or _unfit(start)
+            key = key_of(start)
+            reason = "the server is closed" if self._closed else self._unfit.get(key) or unfit(start)
             if reason:
                 return None, f"spawned: {reason}"
             why = ""
@@ -182,7 +155,12 @@ class ForkServer:
                 self._unfit[key] = "; ".join(why for _, why in left_out) or "it is not known what it loads"
                 return None
             server = _Server(start, modules)
-            if not server.wait_until_ready(self._patience):
+            try:
+                ready = server.wait_until_ready(self._patience)
+            except BaseException:  # Ctrl-C
+                server.end()
+                raise
+            if not ready:
                 server.end()
                 if server.refused is None:
                     self._unfit[key] = server.reason
@@ -308,6 +286,9 @@ class _Server:
                 except subprocess.TimeoutExpired:
                     with suppress(ProcessLookupError, PermissionError):
                         os.killpg(self._process.pid, signal.SIGKILL)
+                    for pid in self._running:
+                        with suppress(ProcessLookupError, PermissionError):
+                            os.killpg(pid, signal.SIGKILL)
                     self._process.wait()
             if self._output is not None:
                 self._output.close()
@@ -349,48 +330,3 @@ class _Server:
             self.gone = True
             self.reason = str(message["refused"])
             self.refused = message["module"]
-
-
-def _unfit(start: Start) -> str | None:
-    """Why a program cannot be forked, as far as that is seen from here."""
-    if not sys.platform.startswith("linux"):
-        return "forking is known to be exact on Linux only"
-    if not start.environment.get("PYTHONHASHSEED", "").isdigit():
-        return "without PYTHONHASHSEED each start hashes differently"
-    if not is_python(start.command[0]) and not _is_python_script(start):
-        return f"{start.command[0]} is no Python, and no script of one"
-    if is_python(start.command[0]) and reads_program(start.command):
-        return "Python reads the program from standard input"
-    if len(os.fsencode(start.run_file)) > LONGEST_PATH:
-        return "the path of the run file is too long"
-    return None
-
-
-def _is_python_script(start: Start) -> bool:
-    """Whether a command is a script that the system gives to a Python, such as pip makes for packages."""
-    program = start.command[0]
-    if os.sep in program:
-        program = str(start.folder / program)
-    path = shutil.which(program, path=start.environment.get("PATH"))
-    if path is None:
-        return False
-    try:
-        with open(path, "rb") as file:
-            first = file.readline(512)
-        words = shlex.split(first[2:].decode()) if first.startswith(b"#!") else []
-    except (OSError, ValueError):
-        return False
-    if words and os.path.basename(words[0]) == "env":
-        words = words[1:]
-    return bool(words) and is_python(words[0])
-
-
-def _key(start: Start) -> str:
-    """What two starts must have in common to be forked from one process."""
-    variables = {
-        name: value
-        for name, value in sorted(start.environment.items())
-        if name not in (ATTEMPT_VARIABLE, STDIN_VARIABLE)
-    }
-    kinds = [start.stdin is not None, start.output is not None]
-    return json.dumps([start.words, str(start.folder), variables, start.modules, kinds])

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from anchored.attempts.forking import ForkServer, Start
+from anchored.attempts.forkable import Start
+from anchored.attempts.forking import ForkServer
 from anchored.attempts.isolate import isolated_command
 from anchored.attempts.processes import Process, end_processes
 from anchored.boundary.guard import ATTEMPT_VARIABLE, ignored_by

@@ -28,15 +28,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
+from anchored.boundary.anew import watch_environment
 from anchored.boundary.crossing import Gate
-from anchored.boundary.environment import Reads, Writes
+from anchored.boundary.environment import Reads
 from anchored.boundary.guard import ATTEMPT_VARIABLE
-from anchored.boundary.process import current_gate, use_gate
+from anchored.boundary.process import use_gate
 from anchored.boundary.proxies import restore_proxies
 from anchored.boundary.start import abort, put_doors_in, start
 from anchored.boundary.stdin import STDIN_VARIABLE
 from anchored.canonical import JsonObject
-from anchored.storage import RunFile
 
 FORK_VARIABLE = "ANCHORED_FORK"
 """Environment variable that makes a Python such a server: {"socket": descriptor, "modules": what to load}, as JSON."""
@@ -106,20 +106,21 @@ def serve(text: str) -> None:
         put_doors_in(abort)  # 1
         reads = _load(settings["modules"], control)  # 2, 3
     except _Refused as refused:
-        control.send(json.dumps({"refused": refused.reason, "module": refused.module}).encode())
+        _send(control, {"refused": refused.reason, "module": refused.module})
         os._exit(0)
     held = _Held()
     gc.collect()
     gc.freeze()
-    control.send(b'{"ready": true}')
+    _send(control, {"ready": True})
     order = _wait_for_orders(control, held)  # 4
     _become(order)
     start(Path(order.attempt))
-    _watch_environment(order, initial, reads)
+    environment = {**initial, ATTEMPT_VARIABLE: order.attempt, STDIN_VARIABLE: order.stdin}
+    watch_environment(order.attempt, environment, reads, fresh=order.fresh)
 
 
-def _load(modules: Iterable[str], control: socket.socket) -> Reads:
-    """Loads modules as the program would: from its folder, and with its name.
+def _load(modules: Iterable[str], control: socket.socket) -> dict[str, Reads]:
+    """Loads modules as the program would: from its folder, and with its name. What each has read of the environment.
 
     Raises:
         _Refused: one of them does something that a fork would not have, or have in common with others.
@@ -130,15 +131,16 @@ def _load(modules: Iterable[str], control: socket.socket) -> Reads:
     if place is not None:
         sys.path.insert(0, place)
     if script is not None:
-        main.__file__ = script
-    reads = Reads()
+        main.__file__ = os.path.join(os.getcwd(), script)
+    reads: dict[str, Reads] = {}
     gate = _NotYet()
     use_gate(cast("Gate", gate))
     try:
-        with reads.watched():
-            for module in modules:
+        for module in modules:
+            reads[module] = Reads()
+            with reads[module].watched():
                 _load_one(module, gate)
-                _check_alone(module, control)
+            _check_alone(module, control)
     finally:
         use_gate(None)
         if script is not None:
@@ -263,11 +265,18 @@ def _wait_for_orders(control: socket.socket, held: _Held) -> _Order:
             _close(order.descriptors)
             continue
         _flush()
+        told, tell = os.pipe()
         child = os.fork()
         if child == 0:
             control.close()
+            os.close(told)
+            os.setsid()
+            _show_attempt(order.attempt)
+            os.close(tell)
             return order
-        _close(order.descriptors)
+        _close((tell, *order.descriptors))
+        os.read(told, 1)  # until the fork can be found and ended by what it has of its own, or is gone
+        os.close(told)
         running.add(child)
         _send(control, {"pid": child})
 
@@ -291,9 +300,8 @@ def _send(control: socket.socket, message: Mapping[str, object]) -> None:
 def _leave(running: Iterable[int]) -> NoReturn:
     """The parent is gone: nothing is left behind."""
     for child in running:
-        for end in (os.killpg, os.kill):  # a fork that has no session of its own yet is in ours
-            with suppress(ProcessLookupError, PermissionError):
-                end(child, signal.SIGKILL)
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(child, signal.SIGKILL)
     os._exit(0)
 
 
@@ -310,13 +318,11 @@ def _flush() -> None:
 
 def _become(order: _Order) -> None:
     """Makes this fork what a start would have made."""
-    os.setsid()
     for number, descriptor in enumerate(order.descriptors):
         os.dup2(descriptor, number)
     _close(descriptor for descriptor in order.descriptors if descriptor > 2)
     os.environ[ATTEMPT_VARIABLE] = order.attempt
     os.environ[STDIN_VARIABLE] = order.stdin
-    _show_attempt(order.attempt)
     importlib.invalidate_caches()
     for name in ("numpy.random", "torch"):  # `random` itself does so after each fork
         loaded: Any = sys.modules.get(name)
@@ -349,42 +355,3 @@ def _show_attempt(attempt: str) -> None:
 def reserved_attempt() -> str:
     """What the variable of the attempt holds in a server's own environment."""
     return "-" * LONGEST_PATH
-
-
-def _watch_environment(order: _Order, initial: Mapping[str, str], reads: Reads) -> None:
-    """Starts the program anew, and this time really, where it sets a variable that a loaded module has read by now.
-
-    A program that sets `LIBRARY_OPTION` and then imports the library counts on that order. Once something has crossed
-    the boundary there is no way back; what the first crossing needs was loaded by the program itself by then.
-    """
-    process = os.getpid()
-
-    def written(name: str) -> None:
-        gate = current_gate()
-        if gate is None or os.getpid() != process or not reads.of(name) or _has_begun(Path(order.attempt)):
-            return
-        gate.note("unforked", {"reason": f"the program sets {name}, which a module reads when it is loaded"})
-        writes.stop()
-        _flush()
-        if order.fresh:
-            with suppress(OSError):
-                os.ftruncate(1, 0)
-                os.lseek(1, 0, os.SEEK_SET)
-        with suppress(OSError):
-            os.lseek(0, 0, os.SEEK_SET)
-        os.execve(
-            sys.executable,
-            sys.orig_argv,
-            {**initial, ATTEMPT_VARIABLE: order.attempt, STDIN_VARIABLE: order.stdin},
-        )
-
-    writes = Writes(written)
-    writes.start()
-
-
-def _has_begun(run_file: Path) -> bool:
-    file = RunFile.open(run_file)
-    try:
-        return file.size() > 0
-    finally:
-        file.close()

@@ -263,6 +263,8 @@ def _print_attempt(shelf: Library, source: Recording, trial: Trial, receipt: Pat
     for number, line in enumerate(attempt.words()):
         style = LINE_STYLES.get(line.lstrip()[:1], "") if number else "" if verdict.holds else "bold"
         console.print(Text(line, style=style))
+    if attempt.started not in ("forked", "spawned"):
+        console.print(f"  started: {visible(attempt.started)}")
     for line in _remedy(source, verdict.details or {}):
         console.print(line)
     if attempt.receipt is not None:
