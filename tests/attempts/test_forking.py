@@ -259,6 +259,8 @@ def test_what_a_fork_leaves_behind_is_ended(stand: Stand, server: ForkServer) ->
     _, forked = stand.both(server)
     assert forked.verdict.kind == "exact"
     assert "left" in stand.output(forked)
+    server.close()
+    assert not _python_children(stand.folder)
 
 
 def test_multiprocessing_in_a_fork(stand: Stand, server: ForkServer) -> None:
