@@ -2,6 +2,7 @@
 
 from anchored.attempts.check import Checked, check_words, checked, run_check
 from anchored.attempts.configuration import Project, current_folder, missing_keys, read_project, recorded_environment
+from anchored.attempts.forking import ForkServer
 from anchored.attempts.in_process import Run, record_block
 from anchored.attempts.intervene import check_intervention, choose_intervention
 from anchored.attempts.launch import Child, Launch, launch
@@ -14,6 +15,7 @@ __all__ = [
     "Checked",
     "Child",
     "Ended",
+    "ForkServer",
     "Launch",
     "NotReproduced",
     "Project",

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from anchored.attempts.forkable import Start
+from anchored.attempts.forking import ForkServer
 from anchored.attempts.isolate import isolated_command
-from anchored.attempts.processes import end_processes
+from anchored.attempts.processes import Process, end_processes
 from anchored.boundary.guard import ATTEMPT_VARIABLE, ignored_by
 from anchored.boundary.proxies import dead_proxies
 from anchored.boundary.stdin import STDIN_VARIABLE, stdin_identity
@@ -39,6 +41,7 @@ class Launch:
         own_group: it gets a session of its own, so that all of it can be ended.
         isolated: it gets no network, where the system allows that.
         quiet: its standard output goes to standard error, so that ours is free.
+        modules: what it will load, as far as it is known.
     """
 
     command: tuple[str, ...]
@@ -51,6 +54,7 @@ class Launch:
     own_group: bool = False
     isolated: bool = False
     quiet: bool = False
+    modules: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,20 +65,21 @@ class Child:
         process: the process.
         run_file: the file of its attempt.
         own_group: it leads a process group of its own, so that all it started can be ended with it.
+        started: how it was started: `forked`, or `spawned` and why.
     """
 
-    process: subprocess.Popen[bytes]
+    process: Process
     run_file: Path
     own_group: bool
+    started: str = "spawned"
 
-    def end(self) -> None:
-        """Ends the program at once, with all it started where it has a group of its own."""
-        if not self.own_group:
+    def end(self) -> int:
+        """Ends the program at once, with all it started where it has a group of its own; its status."""
+        if self.own_group:
+            self.end_rest()
+        else:
             self.process.kill()
-            self.process.wait()
-            return
-        self.end_rest()
-        self.process.wait()
+        return self.process.wait()
 
     def end_rest(self) -> None:
         """Ends what a program with a group of its own has started, and the program."""
@@ -120,8 +125,12 @@ def _cannot_start(command: tuple[str, ...], found: str) -> UsageError:
     )
 
 
-def launch(order: Launch) -> Child:
+def launch(order: Launch, *, server: ForkServer | None = None) -> Child:
     """Starts the program.
+
+    Args:
+        order: how.
+        server: forks it, where a fork is what a start would be and the program gets a session of its own.
 
     Raises:
         UsageError: there is no such program or folder.
@@ -136,25 +145,42 @@ def launch(order: Launch) -> Child:
         environment.update(dead_proxies(environment))
     earlier = os.environ.get("PYTHONPATH")
     environment["PYTHONPATH"] = f"{_SITE}{os.pathsep}{earlier}" if earlier else str(_SITE)
+    words = isolated_command(order.command) if order.isolated else order.command
+    started = "spawned"
     with ExitStack() as files:
-        given: IO[bytes] | int | None = subprocess.DEVNULL if order.own_group else None
+        given: IO[bytes] | None = None
         if order.stdin is not None:
             given = files.enter_context(tempfile.TemporaryFile())
             given.write(order.stdin)
             given.seek(0)
-        environment[STDIN_VARIABLE] = stdin_identity(given)
+        stdin: IO[bytes] | int | None = given if given is not None or not order.own_group else subprocess.DEVNULL
+        environment[STDIN_VARIABLE] = stdin_identity(stdin)
         try:
             output = None if order.output is None else files.enter_context(order.output.open("wb"))
+            if server is not None and order.own_group:
+                start = Start(
+                    command=order.command,
+                    words=words,
+                    folder=order.folder,
+                    environment=environment,
+                    run_file=order.run_file,
+                    modules=order.modules,
+                    stdin=given,
+                    output=output,
+                )
+                forked, started = server.start(start)
+                if forked is not None:
+                    return Child(process=forked, run_file=order.run_file, own_group=True, started=started)
             process = subprocess.Popen(
-                isolated_command(order.command) if order.isolated else order.command,
+                words,
                 cwd=order.folder,
                 env=environment,
                 stdout=output if output is not None else (sys.stderr if order.quiet else None),
                 stderr=None if output is None else subprocess.STDOUT,
-                stdin=given,
+                stdin=stdin,
                 start_new_session=order.own_group,
                 close_fds=order.own_group,  # a recorded program gets what it would have got
             )
         except OSError as error:
             raise _cannot_start(order.command, str(error.strerror)) from error
-    return Child(process=process, run_file=order.run_file, own_group=order.own_group)
+    return Child(process=process, run_file=order.run_file, own_group=order.own_group, started=started)

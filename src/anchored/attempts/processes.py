@@ -6,12 +6,43 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import Protocol
 
 from anchored.boundary.guard import ATTEMPT_VARIABLE
 
 _PROC = Path("/proc")
 _ROUNDS = 50
 _STEP = 0.02
+
+
+class Process(Protocol):
+    """A running program, however it was started."""
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        ...
+
+    @property
+    def returncode(self) -> int | None:
+        """Exit status, or minus the signal's number; None as long as nobody has seen it end."""
+        ...
+
+    def poll(self) -> int | None:
+        """The same, after a look."""
+        ...
+
+    def wait(self) -> int:
+        """The same, once it has ended."""
+        ...
+
+    def kill(self) -> None:
+        """Ends it at once."""
+        ...
+
+    def send_signal(self, sig: int, /) -> None:
+        """Sends it a signal, if it has not ended."""
+        ...
 
 
 def processes_of(run_file: Path) -> list[int]:

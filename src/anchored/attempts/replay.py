@@ -11,8 +11,10 @@ from typing import cast
 
 from anchored.attempts.check import Checked, checked
 from anchored.attempts.configuration import Project, git_head, restored_environment, standard_input
+from anchored.attempts.forking import ForkServer
 from anchored.attempts.intervene import check_applies
 from anchored.attempts.launch import Launch, check_boundary, check_command, launch
+from anchored.attempts.preloading import modules_of
 from anchored.attempts.record import close
 from anchored.attempts.verdict import Verdict, judge, said
 from anchored.attempts.watch import Timing, watch
@@ -85,6 +87,7 @@ class Replay:
         verdict: what became of it.
         receipt: the receipt; None where the prefix was not exact.
         interrupted: the signal that ended it early, if one did.
+        started: how its program was started: `forked`, or `spawned`, and why if it was to be forked.
         seconds: how long it took.
         seconds_to_end: from a divergence or refusal to the end of the program; None where there was none.
         output: where the program's output was kept, unless it was shown.
@@ -100,6 +103,7 @@ class Replay:
     verdict: Verdict
     receipt: bytes | None
     interrupted: int | None
+    started: str
     seconds: float
     seconds_to_end: float | None
     output: Path | None
@@ -211,6 +215,7 @@ def replay(
     project: Project,
     timing: Timing,
     progress: Callable[[int], None] | None = None,
+    server: ForkServer | None = None,
 ) -> Replay:
     """Replays a recording once.
 
@@ -220,6 +225,7 @@ def replay(
         project: what the project declares now.
         timing: when the watchdog ends the program.
         progress: called with the number of entries so far.
+        server: forks the program where it can; without one it is spawned. For several attempts.
     """
     source = library.open(request.name)
     plan = make_plan(source, request, project)
@@ -289,13 +295,20 @@ def replay(
             stdin=stdin,
             own_group=True,
             isolated=plan.anchor is None and not plan.unobserved,
-        )
+            modules=modules_of(source),
+        ),
+        server=server,
     )
     ended = watch(child, run_file, timing, progress=progress)
     verdict = judge(source, load(run_file), plan, ended)
     library.note(name, "verdict", verdict.document())
     check = request.check or (_recorded_check(source) if request.trusted else None)
     recording = close(library, name, ended, check=check if verdict.holds else None)
+    started_by = child.started
+    for note in recording.notes_of("unforked"):
+        started_by = f"spawned: {note.get('reason')}"
+        if server is not None:
+            server.avoid(run_file, str(note.get("reason")))
     receipt = None
     if verdict.prefix_exact and verdict.kind in ("exact", "live", "crashed"):
         receipt = build_receipt(source, recording)
@@ -308,6 +321,7 @@ def replay(
         verdict=verdict,
         receipt=receipt,
         interrupted=ended.signal,
+        started=started_by,
         seconds=time.monotonic() - started,
         seconds_to_end=ended.after_poison,
         output=output,

@@ -82,8 +82,7 @@ def watch(child: Child, run_file: Path, timing: Timing, *, progress: Callable[[i
                 while received:
                     number = received.pop()
                     if child.own_group:
-                        child.end()
-                        status = child.process.returncode
+                        status = child.end()
                         return Ended(status=status, hello=hello, by="signal", signal=number, after_poison=_since(notes))
                     if number != signal.SIGINT:
                         child.process.send_signal(number)
@@ -93,8 +92,7 @@ def watch(child: Child, run_file: Path, timing: Timing, *, progress: Callable[[i
                 poisoned = None if poisoned_at is None else now - poisoned_at
                 reason = _overdue(timing, now - started, poisoned, hello=hello)
                 if reason is not None:
-                    child.end()
-                    status = child.process.returncode
+                    status = child.end()
                     return Ended(status=status, hello=hello, by=reason, after_poison=_since(notes))
                 if progress is not None and (current := file.size()) != size:
                     size = current

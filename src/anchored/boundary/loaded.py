@@ -17,6 +17,13 @@ _MOST_FILES = 500
 _LARGEST = 10_000_000
 _OWN = Path(__file__).resolve().parents[1]
 _INSTALLED = ("site-packages", "dist-packages")
+_OTHERWISE_NAMED = {
+    "agents": ("openai-agents",),
+    "autogen": ("ag2", "autogen", "pyautogen"),
+    "pydantic_ai": ("pydantic-ai", "pydantic-ai-slim"),
+}
+"""Packages of modules of another name, where the module is a framework."""
+
 _VERSIONED = re.compile(r"(?P<name>.+?)-(?P<version>[^-]+)\.(dist|egg)-info")
 
 
@@ -41,7 +48,7 @@ def loaded(folder: Path, started: Path) -> JsonObject:
     for name, file in _module_files():
         top = name.partition(".")[0]
         if any(part in _INSTALLED for part in Path(file).parts):
-            used.add(_plain(top))
+            used.update(_OTHERWISE_NAMED.get(top, (_plain(top),)))
         elif not file.startswith(outside) and len(files) < _MOST_FILES:
             _add(files, Path(file), folder)
     versions = _versions()

@@ -74,15 +74,10 @@ def put_in(gate: Gate, journal: Journal, *, failed: Callable[[str], None]) -> No
         failed: called with the reason where a door does not fit a module that is imported.
     """
     use_gate(gate)
-    if not _put_in:
-        watch_lanes()
-        _await_imports(failed)
-        install_guard()
-        os.register_at_fork(after_in_child=_forked)
-        _put_in.append(True)
-    else:
+    if _put_in:
         for announce in _announcements:
             announce(gate)
+    put_doors_in(failed)
     journal.note(
         "hello",
         {
@@ -92,6 +87,16 @@ def put_in(gate: Gate, journal: Journal, *, failed: Callable[[str], None]) -> No
             "time": str(time.time_ns()),
         },
     )
+
+
+def put_doors_in(failed: Callable[[str], None]) -> None:
+    """Puts the doors in, if they are not there. Without a gate they are open."""
+    if not _put_in:
+        watch_lanes()
+        _await_imports(failed)
+        install_guard()
+        os.register_at_fork(after_in_child=_forked)
+        _put_in.append(True)
 
 
 def _forked() -> None:

@@ -13,6 +13,7 @@ import typer
 from rich.text import Text
 
 from anchored.attempts import (
+    ForkServer,
     Replay,
     ReplayRequest,
     Timing,
@@ -165,20 +166,30 @@ def replay_command(
         check_writable(receipt)
     done: list[Trial] = []
     turns = [(number, arm) for number in range(1, (trials or 1) + 1) for arm in arms]
-    for place, (_, arm) in enumerate(turns, start=1):
-        label = f"replaying {name}" + (f", {arm} ({place} of {len(turns)})" if len(turns) > 1 else "")
-        with progress(label, len(source.log), quiet=as_json or show_output) as update:
-            attempt = replay(shelf, arms[arm], project=project, timing=timing, progress=update)
-        done.append(Trial(arm=arm, replay=attempt))
-        if attempt.receipt is not None and receipt is not None and (arm != "control" or len(arms) == 1):
-            write_file(receipt, attempt.receipt)
-        if not as_json:
-            _print_attempt(shelf, source, done[-1], receipt)
-        if attempt.interrupted is not None:
-            break
-        if place < len(turns) and attempt.verdict.kind in ("diverged", "refused", "failed"):
-            err().print(f"stopped after {place} of {len(turns)} attempts: the others would end likewise", style="bold")
-            break
+    with ForkServer() as server:
+        for place, (_, arm) in enumerate(turns, start=1):
+            label = f"replaying {name}" + (f", {arm} ({place} of {len(turns)})" if len(turns) > 1 else "")
+            with progress(label, len(source.log), quiet=as_json or show_output) as update:
+                attempt = replay(
+                    shelf,
+                    arms[arm],
+                    project=project,
+                    timing=timing,
+                    progress=update,
+                    server=server if len(turns) > 1 else None,  # for one attempt it would cost what it saves
+                )
+            done.append(Trial(arm=arm, replay=attempt))
+            if attempt.receipt is not None and receipt is not None and (arm != "control" or len(arms) == 1):
+                write_file(receipt, attempt.receipt)
+            if not as_json:
+                _print_attempt(shelf, source, done[-1], receipt)
+            if attempt.interrupted is not None:
+                break
+            if place < len(turns) and attempt.verdict.kind in ("diverged", "refused", "failed"):
+                err().print(
+                    f"stopped after {place} of {len(turns)} attempts: the others would end likewise", style="bold"
+                )
+                break
     if as_json:
         print_json([_document(shelf, source, item) for item in done])
     elif trials is not None:
@@ -252,6 +263,8 @@ def _print_attempt(shelf: Library, source: Recording, trial: Trial, receipt: Pat
     for number, line in enumerate(attempt.words()):
         style = LINE_STYLES.get(line.lstrip()[:1], "") if number else "" if verdict.holds else "bold"
         console.print(Text(line, style=style))
+    if attempt.started not in ("forked", "spawned"):
+        console.print(f"  started: {visible(attempt.started)}")
     for line in _remedy(source, verdict.details or {}):
         console.print(line)
     if attempt.receipt is not None:
@@ -321,6 +334,7 @@ def _document(shelf: Library, source: Recording, trial: Trial) -> JsonObject:
         "changed": [dataclasses.asdict(part) for part in attempt.changed],
         "first_difference": first_difference(source, attempt),
         "live_tokens": live_tokens(attempt),
+        "started": attempt.started,
         "seconds": f"{attempt.seconds:.3f}",
         "seconds_to_end": None if attempt.seconds_to_end is None else f"{attempt.seconds_to_end:.3f}",
     }
