@@ -14,6 +14,7 @@ from typing import cast
 
 import pytest
 
+from anchored.attempts.forking import ForkServer
 from anchored.testing import running_endpoint
 from anchored.testing.conformance import COLUMNS, Column, Conformance
 
@@ -28,14 +29,14 @@ CELLS = [(stood, column) for stood in SUBJECTS for column in COLUMNS if column i
 def conformance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Stood], Conformance]]:
     """One suite for each subject, with an endpoint of its own, that keeps its recordings for all its cells."""
     made: dict[str, Conformance] = {}
-    with ExitStack() as endpoints:
+    with ExitStack() as endpoints, ForkServer() as server:
 
         def give(stood: Stood) -> Conformance:
             name = stood.subject.name
             if name not in made:
                 folder = tmp_path_factory.mktemp("subject")
                 endpoint = running_endpoint(stood.script, log=folder / "endpoint.jsonl")
-                made[name] = Conformance(stood.subject, endpoints.enter_context(endpoint), folder)
+                made[name] = Conformance(stood.subject, endpoints.enter_context(endpoint), folder, server=server)
             return made[name]
 
         yield give

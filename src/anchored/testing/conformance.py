@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 from anchored.attempts.configuration import Project
+from anchored.attempts.forking import ForkServer
 from anchored.attempts.replay import Replay, ReplayRequest, replay
 from anchored.attempts.watch import Timing
 from anchored.errors import AnchoredError, RefusedError, UsageError
@@ -123,9 +124,13 @@ class Conformance:
         subject: the program.
         endpoint: the scripted endpoint, whose log counts what went live.
         folder: where recordings and the tools' log are kept.
+        server: forks the replays; without it each is started anew.
     """
 
-    def __init__(self, subject: Subject, endpoint: RunningEndpoint, folder: Path) -> None:
+    def __init__(
+        self, subject: Subject, endpoint: RunningEndpoint, folder: Path, *, server: ForkServer | None = None
+    ) -> None:
+        self._server = server
         self.subject = subject
         self._endpoint = endpoint
         self._library = Library(folder / "store")
@@ -263,7 +268,7 @@ class Conformance:
         )
         try:
             with self._environment(url or self._endpoint.url):
-                attempt = replay(self._library, request, project=Project(), timing=_TIMING)
+                attempt = replay(self._library, request, project=Project(), timing=_TIMING, server=self._server)
         except RefusedError as error:
             if mode in self.subject.order_refused:
                 cell.refused += 1
