@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from anchored.boundary.effects import EFFECTS
 from anchored.boundary.replayer import plain_origin
+from anchored.boundary.start import WITHOUT_VARIABLE
 from anchored.canonical import Json, JsonObject, digest
 from anchored.errors import UsageError
 from anchored.graph import EDGE_RULES
@@ -22,7 +23,7 @@ from anchored.recording import Recording
 PROJECT_FILE = "anchored.toml"
 _NOBODY: JsonObject = {}
 
-_KEPT = ("LANG", "LC_ALL", "TZ")
+_KEPT = ("LANG", "LC_ALL", "TZ", WITHOUT_VARIABLE)
 """Environment variables that every recording keeps. Never PATH, LD_* or PYTHON* (but PYTHONHASHSEED, by itself)."""
 
 _ENDPOINTS = ("_BASE_URL", "_API_BASE", "_ENDPOINT")
@@ -129,6 +130,7 @@ def restored_environment(
         if not (_is_never_kept(name) or (name.endswith(_ENDPOINTS) and environment.get(name)))
         and (declared is None or name in (*_KEPT, *declared) or (name.endswith(_ENDPOINTS) and not live))
     }
+    restored.setdefault(WITHOUT_VARIABLE, "")  # what is left out is the recording's choice
     if not live:
         names = missing_keys(source, environment) if declared is None else _key_names(source)
         restored.update(dict.fromkeys(names, _NO_KEY))

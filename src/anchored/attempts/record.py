@@ -7,6 +7,7 @@ import os
 import secrets
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from anchored.attempts.launch import Launch, check_command, launch
 from anchored.attempts.processes import processes_of
 from anchored.attempts.watch import Ended, Timing, watch
 from anchored.boundary.guard import is_python, reads_program
+from anchored.boundary.start import WITHOUT_VARIABLE
 from anchored.boundary.trace import given_trace
 from anchored.canonical import JsonObject
 from anchored.errors import DamagedError, RecordingLost, StoreError
@@ -57,6 +59,7 @@ def record(
     timing: Timing,
     check: tuple[str, ...] | None = None,
     quiet: bool = False,
+    without: Sequence[str] = (),
 ) -> Recorded:
     """Runs a program for real and records it.
 
@@ -69,6 +72,7 @@ def record(
         timing: when the watchdog ends it.
         check: a command that reads the answer and judges it.
         quiet: the program's standard output goes to standard error.
+        without: names of adapters to leave out, in its replays too.
 
     Raises:
         UsageError: there is no such program, or a run of this name already.
@@ -88,6 +92,7 @@ def record(
         folder=folder,
         project=project,
         hash_seed=hash_seed,
+        without=without,
     )
     run_file = library.path(name)
     program = _program_on_stdin(command)
@@ -99,7 +104,7 @@ def record(
             folder=folder,
             run_file=run_file,
             hash_seed=hash_seed,
-            environment={},
+            environment={WITHOUT_VARIABLE: ",".join(without)} if without else {},
             output=None,
             stdin=program,
             quiet=quiet,
@@ -128,6 +133,7 @@ def open_run(
     folder: Path,
     project: Project,
     hash_seed: str | None,
+    without: Sequence[str] = (),
 ) -> str:
     """Makes the run file of a new recording, with all that is known before it starts; its name.
 
@@ -135,7 +141,11 @@ def open_run(
         UsageError: there is such a run already.
     """
     configuration = declared_configuration(
-        command=command, folder=folder, environment=os.environ, project=project, hash_seed=hash_seed
+        command=command,
+        folder=folder,
+        environment={**os.environ, WITHOUT_VARIABLE: ",".join(without)} if without else os.environ,
+        project=project,
+        hash_seed=hash_seed,
     )
     opening = Opening(
         format=FORMAT, run=secrets.token_hex(32), mode="record", task=task, configuration=dict(configuration)

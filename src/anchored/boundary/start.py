@@ -37,6 +37,9 @@ ADAPTERS = "anchored.adapters"
 """Entry point group: an entry's name is the module whose import it waits for; its object's
 `install` takes that module, and gives what to say of it to a gate."""
 
+WITHOUT_VARIABLE = "ANCHORED_WITHOUT"
+"""Environment variable with the names of adapters that are left out, between commas."""
+
 _put_in: list[bool] = []
 _entered: set[str] = set()
 """Modules that have their door or adapter."""
@@ -136,7 +139,10 @@ def _await_imports(failed: Callable[[str], None]) -> None:
 
 
 def _install_adapter(entry: EntryPoint, module: ModuleType) -> None:
-    announce = cast("Callable[[Gate], None]", entry.load().install(module))
+    adapter = entry.load()
+    if adapter.name in os.environ.get(WITHOUT_VARIABLE, "").split(","):
+        return
+    announce = cast("Callable[[Gate], None]", adapter.install(module))
     _announcements.append(announce)
     gate = current_gate()
     if gate is not None:

@@ -33,6 +33,10 @@ def record_command(
     timeout: Annotated[
         float | None, typer.Option("--timeout", min=0.1, help="End the program after so many seconds.")
     ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option("--without", metavar="ADAPTER", help="Leave this adapter out, in replays too. Repeatable."),
+    ] = None,
     store: Store = None,
     as_json: Json = False,
 ) -> None:
@@ -59,6 +63,7 @@ def record_command(
         timing=Timing(timeout=timeout),
         check=None if check is None else check_words(check, folder),
         quiet=as_json,
+        without=tuple(without or ()),
     )
     if not done.observed:
         shelf.discard(done.name)
@@ -126,7 +131,7 @@ def _print(done: Recorded) -> None:
     if missed:
         rows["so"] = "what is not observed cannot be served back: a replay refuses it"
     if missed and not others:
-        rows["no model call"] = "was recorded: use the model through a synchronous httpx client (openai 2), see README"
+        rows["no model call"] = "was recorded: its client is of a library that is not observed yet, see README"
     labelled(console, rows)
     programs = _programs(recording)
     if programs:
