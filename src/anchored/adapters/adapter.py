@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import wraps
 from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from anchored.boundary import Gate
 from anchored.errors import InstallError
@@ -96,8 +96,7 @@ def wrap_everywhere(base: Any, makers: Mapping[str, Make]) -> None:
                 found.add(name)
 
     def __init_subclass__(cls: Any, **options: Any) -> None:
-        parents: Any = super(base, cls)
-        parents.__init_subclass__(**options)
+        cast("Any", super(base, cls)).__init_subclass__(**options)  # pyright: ignore[reportUnknownMemberType]
         enter(cls)
 
     left: list[Any] = [base]
