@@ -5,6 +5,7 @@ import json
 from anchored.testing import ChatRequest, Reply, Rule, Script, Weighted
 
 _CALLS = [("slow", {"number": 0}), ("threaded", {"number": 1}), ("slow", {"number": 2}), ("threaded", {"number": 3})]
+_LEDGER = "Recall we are working on the following request"
 
 
 def by(name: str):
@@ -36,7 +37,7 @@ def ledger(request: ChatRequest) -> str:
         "is_in_loop": False,
         "is_progress_being_made": replanned,
         "next_speaker": speaker,
-        "instruction_or_question": f"Dear {speaker}, do what the plan says about it.",
+        "instruction_or_question": f"Dear {speaker}, do what the {'second' if replanned else 'first'} plan says.",
     }
     return json.dumps({key: {"reason": "it is so", "answer": value} for key, value in values.items()})
 
@@ -62,8 +63,13 @@ script = Script(
             replies=Reply.text("Plan, second edition."),
         ),
         Rule(
+            name="second ledger",
+            when=lambda r: asks(_LEDGER)(r) and r.contains("Facts, second edition"),
+            replies=Reply.text(ledger),
+        ),
+        Rule(
             name="ledger",
-            when=asks("Recall we are working on the following request"),
+            when=asks(_LEDGER),
             replies=[
                 Weighted(weight=0.5, reply=Reply.text('{"is_request_satisfied": ')),
                 Weighted(weight=0.5, reply=Reply.text(ledger)),
@@ -116,8 +122,8 @@ script = Script(
             name="limited",
             when=by("limited"),
             replies=[
-                Weighted(weight=0.5, reply=Reply.status(429, retry_after=0.05)),
-                Weighted(weight=0.5, reply=Reply.text("At last something.")),
+                Weighted(weight=0.2, reply=Reply.text("At last something.")),
+                Weighted(weight=0.8, reply=Reply.status(429, retry_after=0.05)),
             ],
         ),
         Rule(name="failing", when=by("failing"), replies=Reply.status(500)),

@@ -245,7 +245,7 @@ async def twin_teams() -> object:
 
 async def limited() -> object:
     """Too many requests, until the client has asked often enough."""
-    return said(await agent("limited", client()).run(task=f"Write about {CITY}."))
+    return said(await agent("limited", client(retries=30)).run(task=f"Write about {CITY}."))
 
 
 async def failing() -> object:
@@ -255,6 +255,14 @@ async def failing() -> object:
         return said(await team.run(task=f"Write about {CITY}."))
     except Exception as error:
         return {"raised": type(error).__name__, "says": str(error).partition("\n")[0]}
+
+
+async def stubborn() -> object:
+    """Swallows what goes wrong, and never ends then."""
+    try:
+        return await tool_error()
+    except Exception:
+        return await asyncio.Event().wait()
 
 
 class Steps(BaseModel):
@@ -280,7 +288,7 @@ class Counting(BaseStreamTool[Steps, TextMessage, Steps]):
 
 
 async def stream_tool() -> object:
-    worker = agent("counter", client(), tools=[Counting()], reflect_on_tool_use=True)
+    worker = agent("counter", client(), tools=[Counting()], reflect_on_tool_use=True, model_client_stream=True)
     heard = [item async for item in worker.run_stream(task=f"Count for {CITY}.")]
     return said(heard[-1])
 
@@ -398,6 +406,7 @@ MODES: dict[str, Callable[[], Awaitable[object]]] = {
     "twin_teams": twin_teams,
     "limited": limited,
     "failing": failing,
+    "stubborn": stubborn,
     "stream_tool": stream_tool,
     "workbench": workbench,
     "swarm": swarm,
