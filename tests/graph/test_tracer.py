@@ -1,4 +1,4 @@
-"""Recorded edges: found as events happen, only where one event alone can be meant; version 1 of the rules."""
+"""Recorded edges: found as events happen, only where one event alone can be meant; version 2 of the rules."""
 
 from __future__ import annotations
 
@@ -26,10 +26,16 @@ class Story:
         self.positions = itertools.count()
 
     def begin(
-        self, request: Request, *, actor: str | None = "a", kind: Any = "chat", call_id: str | None = None
+        self,
+        request: Request,
+        *,
+        actor: str | None = "a",
+        kind: Any = "chat",
+        call_id: str | None = None,
+        chosen_by: int | None = None,
     ) -> Begin:
-        edges = self.tracer.edges(actor=actor, call_id=call_id, request=request)
-        assert edges == self.tracer.edges(actor=actor, call_id=call_id, request=request)
+        edges = self.tracer.edges(actor=actor, call_id=call_id, request=request, chosen_by=chosen_by)
+        assert edges == self.tracer.edges(actor=actor, call_id=call_id, request=request, chosen_by=chosen_by)
         begin = Begin(
             position=next(self.positions),
             kind=kind,
@@ -197,6 +203,39 @@ def test_a_chosen_speaker_depends_on_the_choice_once() -> None:
     assert edges(story.begin(ask(user("q")), actor="writer")) == []
     assert edges(story.begin(ask(user("q")), actor="critic")) == [(chosen, "speaker_selection")]
     assert edges(story.begin(ask(user("q")), actor="critic")) == []
+
+
+def test_an_event_depends_on_the_model_call_by_which_its_agent_was_chosen() -> None:
+    """R4-03: where teams run side by side, the choice comes with the event, never by an agent's name."""
+    story = Story()
+    one, other = story.begin(ask(user("q")), actor="manager"), story.begin(ask(user("q")), actor="manager")
+    assert edges(story.begin(ask(user("r")), actor="b", chosen_by=one.position)) == [], "nothing was said yet"
+    body = json.dumps({"choices": [{"message": {"content": "b"}}]}).encode()
+    ends = [story.end(begin, HttpResult(status=200, headers=(), body=body)) for begin in (other, one)]
+    assert edges(story.begin(ask(user("r")), actor="b", chosen_by=one.position)) == [(ends[1], "speaker_selection")]
+    assert edges(story.begin(ask(user("r")), actor="b", chosen_by=other.position)) == [(ends[0], "speaker_selection")]
+    assert edges(story.begin(ask(user("r")), actor="b")) == []
+
+
+@pytest.mark.parametrize("around", ["{}", "```json\n{}\n```", "Here it is: {}"])
+def test_the_instruction_in_a_ledger_leads_to_the_agent_that_gets_it(around: str) -> None:
+    """R4-03: of Magentic-One's ledger the next agent gets `instruction_or_question.answer`, and nothing else."""
+    story = Story()
+    ledger = json.dumps({"instruction_or_question": {"reason": "", "answer": LONG}, "next_speaker": {"answer": "b"}})
+    said = story.says(ask(user("q")), around.replace("{}", ledger))
+    assert edges(story.begin(ask(user(LONG)), actor="b")) == [(said, "message")]
+
+
+@pytest.mark.parametrize("answer", ["3", "null", '"short"', '{"a": 1}'])
+def test_a_ledger_without_an_instruction_leads_nowhere(answer: str) -> None:
+    story = Story()
+    for text in (
+        f'{{"instruction_or_question": {{"answer": {answer}}}}}',
+        '{"instruction_or_question": ',
+        '"instruction_or_question"',
+    ):
+        story.says(ask(user("q")), text)
+    assert edges(story.begin(ask(user(LONG)), actor="b")) == []
 
 
 def test_http_is_no_source() -> None:

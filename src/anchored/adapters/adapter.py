@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias, cast
 
 from anchored.boundary import Gate
 from anchored.errors import InstallError
+
+Make: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
+"""Makes of a method what replaces it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +68,7 @@ class Adapter:
         return announce
 
 
-def wrap(owner: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+def wrap(owner: Any, name: str, make: Make) -> None:
     """Replaces `owner.name` by what `make` makes of it.
 
     Raises:
@@ -73,6 +76,41 @@ def wrap(owner: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..
     """
     original = getattr(owner, name)
     setattr(owner, name, wraps(original)(make(original)))
+
+
+def wrap_everywhere(base: Any, makers: Mapping[str, Make]) -> None:
+    """`wrap` for methods of a class, wherever a subclass has its own, one that is still to be defined included.
+
+    Abstract ones are left alone. A method that calls the one it replaces passes both wrappers.
+
+    Raises:
+        AttributeError: neither the class nor a subclass has one of them.
+    """
+    found: set[str] = set()
+
+    def enter(owner: Any) -> None:
+        for name, make in makers.items():
+            own: object = owner.__dict__.get(name)
+            if own is not None and not getattr(own, "__isabstractmethod__", False):
+                wrap(owner, name, make)
+                found.add(name)
+
+    def __init_subclass__(cls: Any, **options: Any) -> None:
+        cast("Any", super(base, cls)).__init_subclass__(**options)  # pyright: ignore[reportUnknownMemberType]
+        enter(cls)
+
+    left: list[Any] = [base]
+    seen: set[Any] = {base}
+    while left:
+        owner = left.pop()
+        enter(owner)
+        new = set[Any](type.__subclasses__(owner)) - seen  # a class may come by several of its parents
+        left += new
+        seen |= new
+    for name in makers:
+        if name not in found:
+            raise AttributeError(f"no method {name} in {base.__name__} and its subclasses")
+    base.__init_subclass__ = classmethod(__init_subclass__)
 
 
 def _version(distribution: str) -> str:

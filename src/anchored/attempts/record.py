@@ -235,8 +235,9 @@ def final_answer(recording: Recording) -> Final | None:
     """What the adapter or the program said last, else the last successful model text, marked inferred."""
     said = recording.notes_of("final")
     if said:
-        source = "adapter" if said[-1].get("source") == "adapter" else "program"
-        return Final(text=str(said[-1].get("text")), source=source)
+        last = _latest(said)
+        source = "adapter" if last.get("source") == "adapter" else "program"
+        return Final(text=str(last.get("text")), source=source)
     for event in reversed(recording.log.events):
         result = recording.result(event)
         if event.begin.kind == "chat" and event.outcome is Outcome.SUCCESS and isinstance(result, HttpResult):
@@ -260,7 +261,7 @@ def unobserved(recording: Recording) -> list[str]:
 def stop_of(recording: Recording, ended: Ended) -> Stop:
     """Why a run stopped, by how its program ended and by the framework's own words."""
     details = recording.notes_of("stop_detail")
-    detail = str(details[-1].get("text")) if details else ""
+    detail = str(_latest(details).get("text")) if details else ""
     if ended.by == "timeout":
         return Stop(reason="timeout", detail=detail)
     if ended.signal is not None:
@@ -270,6 +271,16 @@ def stop_of(recording: Recording, ended: Ended) -> Stop:
     if ended.status < 0:
         return Stop(reason="signal", status=-ended.status, detail=detail)
     return Stop(reason="exit", status=ended.status, detail=detail)
+
+
+def _latest(notes: Sequence[JsonObject]) -> JsonObject:
+    """What was said last; where runs end side by side and say after which event, what was said after the last one."""
+    return notes[-1] if "after" not in notes[-1] else sorted(notes, key=_after)[-1]
+
+
+def _after(note: JsonObject) -> int:
+    after = note.get("after")
+    return after if isinstance(after, int) else -1
 
 
 def _stem(command: tuple[str, ...]) -> str:

@@ -1,7 +1,7 @@
 """The child's side: what stands between the program and its models and tools."""
 
-from anchored.boundary.actors import acting, current_actor
-from anchored.boundary.crossing import Crossing, Gate, Passage, Poisoned
+from anchored.boundary.actors import Noticed, acting, chosen_by, current_actor, stepwise
+from anchored.boundary.crossing import POISON_TEXT, Crossing, Gate, Passage, Poisoned
 from anchored.boundary.effects import Declarations, declared_by
 from anchored.boundary.process import current_gate, final, use_gate
 from anchored.boundary.recorder import Recorder
@@ -9,19 +9,23 @@ from anchored.boundary.replayer import Replayer
 from anchored.boundary.tools import ToolCall, tool
 
 __all__ = [
+    "POISON_TEXT",
     "Crossing",
     "Declarations",
     "Gate",
+    "Noticed",
     "Passage",
     "Poisoned",
     "Recorder",
     "Replayer",
     "ToolCall",
     "acting",
+    "chosen_by",
     "current_actor",
     "current_gate",
     "declared_by",
     "final",
+    "stepwise",
     "tool",
     "use_gate",
 ]

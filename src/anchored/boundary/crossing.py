@@ -34,6 +34,7 @@ class Crossing:
         may_write: it may change the world, so its begin is on the disk before it goes out.
         origin: scheme, host and port for HTTP; empty for tools.
         observation: what is kept outside of identity.
+        chosen_by: begin of the event by which the actor was chosen, where this is the first event after the choice.
     """
 
     kind: Kind
@@ -45,6 +46,7 @@ class Crossing:
     may_write: bool
     origin: str = ""
     observation: JsonObject
+    chosen_by: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from anchored.boundary.actors import current_actor
+from anchored.boundary.actors import current_actor, take_choice
 from anchored.boundary.crossing import POISON_TEXT, Crossing
 from anchored.boundary.failures import is_cancellation
 from anchored.canonical import JsonObject
@@ -62,6 +62,7 @@ def http_crossing(
         may_write=name is None and method not in _READING_METHODS,
         origin=f"{scheme}://{shown}:{port or _DEFAULT_PORTS.get(scheme)}",
         observation={},
+        chosen_by=take_choice(),
     )
 
 

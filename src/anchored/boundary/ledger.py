@@ -67,7 +67,9 @@ class Ledger:
 
     def edges(self, crossing: Crossing) -> tuple[Edge, ...]:
         """What the crossing depends on, as it is now."""
-        return self.tracer.edges(actor=crossing.actor, call_id=crossing.call_id, request=crossing.request)
+        return self.tracer.edges(
+            actor=crossing.actor, call_id=crossing.call_id, request=crossing.request, chosen_by=crossing.chosen_by
+        )
 
     def begin(self, asked: Asked, *, declared: Declared, observation: JsonObject, durable: bool) -> Begin:
         """Writes a begin entry at the next position."""

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
+from anchored.boundary.actors import notice
 from anchored.boundary.crossing import Crossing, Passage, Poisoned
 from anchored.boundary.effects import Declarations
 from anchored.boundary.guard import calling_client
@@ -59,6 +60,7 @@ class Recorder:
                         observation=crossing.observation,
                         durable=crossing.may_write,
                     )
+            notice(begin)
             return Passage(action="live", begin=begin)
 
     async def begin_async(self, crossing: Crossing) -> Passage:

@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from anchored.boundary.actors import notice
 from anchored.boundary.calling import acting
 from anchored.boundary.crossing import Crossing, Passage, Poisoned
 from anchored.boundary.effects import Declarations
@@ -342,7 +343,9 @@ class Replayer:
                 "order",
                 f"{asked.kind} {asked.name} is recorded for several tasks, at {places}, and this is none of them",
             )
-        return asked, self._passage(asked, crossing, answer)
+        passage = self._passage(asked, crossing, answer)
+        notice(passage.begin)
+        return asked, passage
 
     def _passage(
         self, asked: Asked, crossing: Crossing, answer: Serve | Enter | Intervene | Replace | GoLive

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
+from contextlib import aclosing, contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from typing import ParamSpec, TypeAlias, TypeVar, cast
 
-from anchored.boundary.actors import current_actor, enclosed_by
+from anchored.boundary.actors import Noticed, current_actor, enclosed_by, stepwise, take_choice
 from anchored.boundary.crossing import Crossing, Gate, Passage, Poisoned
 from anchored.boundary.effects import EFFECT_ATTRIBUTE, EFFECTS, Effect
 from anchored.boundary.failures import end_with_failure, failure_of, is_cancellation, rebuild
+from anchored.boundary.lanes import inherit, inherited
 from anchored.boundary.process import current_gate
 from anchored.canonical import JsonObject
 from anchored.events import (
@@ -31,8 +32,19 @@ Judge: TypeAlias = Callable[[object], Outcome]
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
-_INSIDE: ContextVar[str | None] = ContextVar("anchored_inside_tool", default=None)
+_INSIDE: ContextVar[str | None] = ContextVar("anchored_inside_tool")
 """Name of the function that an adapter is running as a tool, so that its own decorator records it no second time."""
+
+
+def _inside() -> str | None:
+    """That name here; frameworks run functions in threads, which have it from where they were started."""
+    try:
+        return _INSIDE.get()
+    except LookupError:
+        return cast("str | None", inherited("inside_tool"))
+
+
+inherit("inside_tool", _inside)
 
 
 class ToolCall:
@@ -47,6 +59,9 @@ class ToolCall:
         function: the function behind the tool, for what its decorator declares.
         judge: outcome of a value; success by default.
         read_text: the text that a value hands to the model; the value itself if it is a str.
+        pack: the plain data that is recorded of a value. Raises Unreplayable if there is none.
+        unpack: the value again; inverts `pack`.
+        cancellable: wraps a wait that the program may cancel by means of its own, where it does not cancel the task.
     """
 
     def __init__(
@@ -60,10 +75,16 @@ class ToolCall:
         function: object = None,
         judge: Judge = lambda _: Outcome.SUCCESS,
         read_text: Callable[[object], str | None] = lambda value: value if isinstance(value, str) else None,
+        pack: Callable[[object], object] = lambda value: value,
+        unpack: Callable[[object], object] = lambda value: value,
+        cancellable: Callable[[Coroutine[object, object, None]], Awaitable[None]] = lambda wait: wait,
     ) -> None:
         self._gate = gate
         self._judge = judge
         self._read_text = read_text
+        self._pack = pack
+        self._unpack = unpack
+        self._cancellable = cancellable
         self._function = getattr(function, "__name__", None)
         declared = gate.declared(name, function)
         request = tool_request(name=name, arguments=arguments)
@@ -82,6 +103,7 @@ class ToolCall:
             declared=declared,
             may_write=declared.effect not in SAFE_EFFECTS,
             observation=observation,
+            chosen_by=take_choice(),
         )
 
     def run(self, function: Callable[[], object]) -> object:
@@ -122,13 +144,57 @@ class ToolCall:
         await self._gate.wait_async(passage)
         return self._returned(passage, value)
 
+    async def run_stream(
+        self, function: Callable[[], AsyncGenerator[object]], *, is_value: Callable[[object], bool]
+    ) -> AsyncGenerator[object]:
+        """`run_async` for a tool that hands out other things before its value, which comes last.
+
+        They go to the program as they come, and are recorded with the value, in one list; so `pack`, `unpack`, `judge`
+        and `read_text` get a list. Of a tool that encloses model calls or tools the list has the value alone: its own
+        code runs in a replay, and hands out the rest again.
+        """
+        passage = await self._gate.begin_async(self._crossing)
+        if passage.action == "serve":
+            await self._wait_to_serve(passage)
+            for item in cast("list[object]", self._serve(passage)):
+                yield item
+            return
+        handed: list[object] = []
+        noticed = Noticed()
+
+        @contextmanager
+        def around() -> Generator[None]:
+            with self._running(passage), noticed.inside():
+                yield
+
+        try:
+            async with aclosing(stepwise(function(), around)) as stream:
+                async for item in stream:
+                    handed.append(item)
+                    if not is_value(item):
+                        yield item
+        except Exception as error:
+            await self._gate.wait_async(passage)
+            self._raised(passage, error)
+            raise
+        except BaseException as error:
+            self._gave_up(passage, error)
+            raise
+        if noticed.last is not None:
+            handed = [item for item in handed if is_value(item)]
+        await self._gate.wait_async(passage)
+        self._returned(passage, handed)
+        for item in handed:
+            if is_value(item):
+                yield item
+
     async def _wait_to_serve(self, passage: Passage) -> None:
         """Until the recorded end has its turn; a call that was cancelled waits to be cancelled again."""
         if not isinstance(passage.result, Raised) or not is_cancellation(passage.result.error):
             await self._gate.wait_async(passage)
             return
         try:
-            await self._gate.wait_for_cancellation(passage)
+            await self._cancellable(self._gate.wait_for_cancellation(passage))
         except BaseException as error:
             self._gave_up(passage, error)
             raise
@@ -151,13 +217,19 @@ class ToolCall:
             raise error
         if not isinstance(result, ToolValue):
             raise self._gate.poison("recorder", "a tool's recorded result is no tool's value")
-        return self._returned(passage, decode_value(result.value))
+        try:
+            value = self._unpack(decode_value(result.value))
+        except Exception as error:  # the value may come from a user's file, the code from a framework
+            raise self._gate.poison(
+                "guard", f"a result does not fit the tool {self._crossing.name!r}: {error}"
+            ) from error
+        return self._returned(passage, value)
 
     def _returned(self, passage: Passage, value: object) -> object:
         """Hashes the value that the program is handed, whether it is live or served."""
         observation: JsonObject = {}
         try:
-            result = ToolValue(value=encode_value(value))
+            result = ToolValue(value=encode_value(self._pack(value)))
         except Unreplayable as error:
             result = None
             observation["unreplayable"] = str(error)
@@ -207,7 +279,7 @@ def tool(*, effect: Effect) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
         def observed(*args: _P.args, **kwargs: _P.kwargs) -> _R:
             gate = current_gate()
             bound = None if gate is None else _bound(function, args, kwargs)
-            if gate is None or bound is None or _INSIDE.get() == name:
+            if gate is None or bound is None or _inside() == name:
                 token = _INSIDE.set(None)
                 try:
                     return function(*args, **kwargs)
@@ -229,7 +301,7 @@ def _awaited(function: Callable[..., Awaitable[object]], name: str, effect: Effe
     async def observed(*args: object, **kwargs: object) -> object:
         gate = current_gate()
         bound = None if gate is None else _bound(function, args, kwargs)
-        if gate is None or bound is None or _INSIDE.get() == name:
+        if gate is None or bound is None or _inside() == name:
             token = _INSIDE.set(None)
             try:
                 return await function(*args, **kwargs)

@@ -353,8 +353,11 @@ class _Served(_Handed):
     def __init__(self, gate: Gate, passage: Passage, result: HttpResult, door: _Door) -> None:
         super().__init__(gate, passage, door, status=result.status, headers=list(result.headers))
         self._result = result
+        self._left = pieces(result)
 
     def __iter__(self) -> Iterator[bytes]:
+        if self._ended:
+            return
         error = self._result.error
         try:
             if is_stream(self._result):
@@ -370,6 +373,8 @@ class _Served(_Handed):
             raise rebuild(error)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        if self._ended:
+            return
         error = self._result.error
         try:
             if is_stream(self._result):
@@ -410,7 +415,8 @@ class _Served(_Handed):
                 self._end(closed=True)
 
     def _handed(self) -> Iterator[bytes]:
-        for piece in pieces(self._result):
+        """What was not handed out yet: openai 3 reads on, past its own reading, to empty the connection."""
+        for piece in self._left:
             self._chunks.append(piece)
             yield piece
 

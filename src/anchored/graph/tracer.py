@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,10 +44,11 @@ class Tracer:
     Rules, version 2. A tool call depends on the end of the one model call that issued its call id. A request depends,
     for each message that the actor's last request did not hold in the same place, on the end of the one event that
     produced it: each tool call that the message answers by id, else the model call that issued the calls which the
-    message repeats, else the event whose output text the message is. Streamed responses
-    count as if they had come whole. What it keeps of its actor's last request it depends on
-    through that request (`history`), if anything kept was produced by an event. The first event of an agent that a
-    speaker selection chose depends on that selection. Where two events could be meant there is no recorded edge.
+    message repeats, else the event whose output text the message is; of a progress ledger of Magentic-One that is also
+    the instruction in it. Streamed responses count as if they had come whole. What it keeps of its actor's last request
+    it depends on through that request (`history`), if anything kept was produced by an event. The first event of an
+    agent that a speaker selection chose depends on that selection. Where two events could be meant there is no recorded
+    edge.
     """
 
     def __init__(self) -> None:
@@ -56,6 +58,7 @@ class Tracer:
         self._last: dict[str | None, tuple[int, list[_Traced]]] = {}
         self._chosen: dict[str, int] = {}
         self._last_model_end: int | None = None
+        self._model_ends: dict[int, int] = {}
 
     @property
     def last_model_end(self) -> int | None:
@@ -66,13 +69,24 @@ class Tracer:
         """The framework chose `actor` to speak next, by what the entry at `selection` said."""
         self._chosen[actor] = selection
 
-    def edges(self, *, actor: str | None, call_id: str | None, request: Request) -> tuple[Edge, ...]:
-        """What an event that is about to begin depends on, sorted; changes nothing."""
+    def edges(
+        self, *, actor: str | None, call_id: str | None, request: Request, chosen_by: int | None = None
+    ) -> tuple[Edge, ...]:
+        """What an event that is about to begin depends on, sorted; changes nothing.
+
+        Args:
+            actor: who acts.
+            call_id: of a tool call.
+            request: what is asked.
+            chosen_by: begin of the model call that chose the actor, where the adapter knows it.
+        """
         found: set[Edge] = set()
         if call_id is not None and (issuer := _only(self._issuers.get(call_id))) is not None:
             found.add(Edge(position=issuer, kind="call_id"))
         if actor is not None and actor in self._chosen:
             found.add(Edge(position=self._chosen[actor], kind="speaker_selection"))
+        if chosen_by in self._model_ends:
+            found.add(Edge(position=self._model_ends[chosen_by], kind="speaker_selection"))
         begun, held = self._last.get(actor, (0, []))
         kept = _kept(held, request.messages)
         if any(traced.sources for traced in held[:kept]):
@@ -104,7 +118,7 @@ class Tracer:
             if begin.call_id is not None:
                 self._answers[begin.call_id].append(end.position)
         elif begin.kind != "http":
-            self._last_model_end = end.position
+            self._last_model_end = self._model_ends[begin.position] = end.position
             if isinstance(result, HttpResult) and end.outcome is Outcome.SUCCESS:
                 output = model_output(result.body)
                 text = output.text
@@ -112,6 +126,9 @@ class Tracer:
                     self._issuers[call_id].append(end.position)
         if text is not None and len(text) >= MINIMUM_TEXT:
             self._texts[text].append(end.position)
+        instruction = _instruction(text)
+        if instruction is not None and len(instruction) >= MINIMUM_TEXT:
+            self._texts[instruction].append(end.position)
 
     def _sources(self, message: Message) -> tuple[Edge, ...]:
         answers = [_only(self._answers.get(call_id)) for call_id in answered_calls(message.value)]
@@ -125,6 +142,18 @@ class Tracer:
         text = message_text(message.value)
         producer = _only(self._texts.get(text)) if text is not None else None
         return () if producer is None else (Edge(position=producer, kind="message"),)
+
+
+def _instruction(text: str | None) -> str | None:
+    """Of a progress ledger of Magentic-One, a JSON object in a code block or without one, what its next agent gets."""
+    if text is None or '"instruction_or_question"' not in text:
+        return None
+    try:
+        ledger = json.loads(text[text.index("{") : text.rindex("}") + 1])
+        answer: object = ledger["instruction_or_question"]["answer"]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
+    return answer if isinstance(answer, str) else None
 
 
 def _only(positions: Sequence[int] | None) -> int | None:
