@@ -47,6 +47,8 @@ class ToolCall:
         function: the function behind the tool, for what its decorator declares.
         judge: outcome of a value; success by default.
         read_text: the text that a value hands to the model; the value itself if it is a str.
+        pack: the plain data that is recorded of a value. Raises Unreplayable if there is none.
+        unpack: the value again; inverts `pack`.
     """
 
     def __init__(
@@ -60,10 +62,14 @@ class ToolCall:
         function: object = None,
         judge: Judge = lambda _: Outcome.SUCCESS,
         read_text: Callable[[object], str | None] = lambda value: value if isinstance(value, str) else None,
+        pack: Callable[[object], object] = lambda value: value,
+        unpack: Callable[[object], object] = lambda value: value,
     ) -> None:
         self._gate = gate
         self._judge = judge
         self._read_text = read_text
+        self._pack = pack
+        self._unpack = unpack
         self._function = getattr(function, "__name__", None)
         declared = gate.declared(name, function)
         request = tool_request(name=name, arguments=arguments)
@@ -151,13 +157,13 @@ class ToolCall:
             raise error
         if not isinstance(result, ToolValue):
             raise self._gate.poison("recorder", "a tool's recorded result is no tool's value")
-        return self._returned(passage, decode_value(result.value))
+        return self._returned(passage, self._unpack(decode_value(result.value)))
 
     def _returned(self, passage: Passage, value: object) -> object:
         """Hashes the value that the program is handed, whether it is live or served."""
         observation: JsonObject = {}
         try:
-            result = ToolValue(value=encode_value(value))
+            result = ToolValue(value=encode_value(self._pack(value)))
         except Unreplayable as error:
             result = None
             observation["unreplayable"] = str(error)
