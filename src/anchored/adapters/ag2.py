@@ -3,10 +3,10 @@
 Says who acts and what the final answer is; records and serves tools where AG2 runs them, and what a person says.
 
 Entered at `__call__` of every subclass of `LLMClient`, of `FunctionTool` and, when the MCP toolkit is imported, of its
-`_MCPProxyTool` (private, seen in 1.2.1); and at `AgentReply`, of which each finished turn makes one. Private and seen in
-1.2.1: `__ag2_agent__` among the dependencies of a context, which is the acting agent. The documented door,
-`BaseMiddleware`, is none for us: its program has to give it to each agent, it stands outside of a tool's own middleware,
-and it shows in what an agent tells of itself.
+`_MCPProxyTool` (private, seen in 1.2.1); and at `AgentReply`, of which each finished turn makes one. Private and seen
+in 1.2.1: `__ag2_agent__` among the dependencies of a context, which is the acting agent. `BaseMiddleware`, the
+documented door, is none for us: its program has to give it to each agent, it stands outside of a tool's own
+middleware, and it shows in what an agent tells of itself.
 
 AG2 numbers some things anew in each run, and leaves them out of requests: a subtask's agent is called `subtask-` and
 eight digits, and is `subtask` here; a call for which the model gave no id has a random one, and none here.

@@ -4,12 +4,14 @@ A dataclass, pydantic model, enum member or event of AG2 1.x is its class's name
 failures are made of. The time at which an event was made is left out: it is in no request, and a rebuilt event has its
 own.
 
-A class is looked up among what is loaded and never imported by its name.
+Packing makes no object, since a constructor may do anything, and the program is to have what it has unrecorded. A
+dataclass is rebuilt without its constructor. A class is looked up among what is loaded and never imported by its name.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any, cast
@@ -26,16 +28,14 @@ def pack(value: object) -> object:
     """Plain data of a value; parts of no known shape are left as they are, for `encode_value` to refuse.
 
     Raises:
-        Unreplayable: a part looks like packed data, or cannot be rebuilt equal.
+        Unreplayable: a part looks like packed data, or cannot be looked into.
     """
-    packed = _pack(value)
     try:
-        again = _pack(_rebuild(packed))
-    except Exception as error:  # any constructor may refuse
-        raise Unreplayable("", f"{type(value).__qualname__} that cannot be made again") from error
-    if again != packed:
-        raise Unreplayable("", f"{type(value).__qualname__} that is another when it is made again")
-    return packed
+        return _pack(value)
+    except Unreplayable:
+        raise
+    except Exception as error:  # the program's own attributes may raise, and lists may hold themselves
+        raise Unreplayable("", f"{type(value).__qualname__} that cannot be looked into") from error
 
 
 def unpack(gate: Gate, packed: object) -> object:
@@ -59,31 +59,17 @@ def _pack(value: object) -> object:
     if isinstance(value, Exception):
         failure = failure_of(value)
         return {_FAILURE: [failure.error_class, failure.message, failure.arguments]}
-    held = _fields(value)
+    shape = _shape_of(kind)
     name = f"{kind.__module__}:{kind.__qualname__}"
-    if held is None or _loaded(name) is not kind:
-        return value
-    return {_OBJECT: name, "fields": {key: _pack(item) for key, item in held.items()}}
-
-
-def _fields(value: object) -> dict[str, object] | None:
-    """What an object is made from, by name; None where that is not known."""
-    if isinstance(value, Enum):
-        return {"value": value.value}
-    if _is_event(value):
-        return {key: item for key, item in vars(value).items() if not key.startswith("_") and key != _TIME}
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: getattr(value, field.name) for field in fields(value)}
-    if hasattr(type(value), "model_fields"):
-        return {key: getattr(value, key) for key in cast("dict[str, object]", cast("Any", type(value)).model_fields)}
-    return None
+    held = None if shape is None or _loaded(name) is not kind else shape[0](value)
+    return value if held is None else {_OBJECT: name, "fields": {key: _pack(item) for key, item in held.items()}}
 
 
 def _rebuild(packed: object) -> object:
     if isinstance(packed, list | tuple):
         items = [_rebuild(item) for item in cast("list[object]", packed)]
         return items if isinstance(packed, list) else tuple(items)
-    if type(packed) is not dict:
+    if not isinstance(packed, dict):
         return packed
     held = cast("dict[str, Any]", packed)
     if _FAILURE in held:
@@ -92,23 +78,56 @@ def _rebuild(packed: object) -> object:
     if _OBJECT not in held:
         return {key: _rebuild(item) for key, item in held.items()}
     kind = _loaded(held[_OBJECT])
-    if kind is None:
+    shape = None if kind is None else _shape_of(kind)
+    if kind is None or shape is None:
         raise TypeError(f"{held[_OBJECT]} is not loaded")
-    return kind(**{key: _rebuild(item) for key, item in held["fields"].items()})
+    return shape[1](kind, {key: _rebuild(item) for key, item in held["fields"].items()})
 
 
-def _is_event(value: object) -> bool:
-    return hasattr(type(value), "_event_fields_")
+_Shape = tuple[Callable[[Any], "dict[str, object] | None"], Callable[[Any, dict[str, Any]], object]]
+"""What an object of a kind holds, None if that is not all of it; and how to make it again."""
 
 
-def _loaded(name: str) -> Any:
-    """The class of this name, if it is loaded and of a known shape."""
+def _shape_of(kind: Any) -> _Shape | None:
+    if issubclass(kind, Enum):
+        return lambda member: {"value": member.value}, lambda kind, held: kind(held["value"])
+    if hasattr(kind, "_event_fields_"):
+        return _event, lambda kind, held: kind(**held)
+    if hasattr(kind, "model_fields") and hasattr(kind, "model_construct"):
+        return _model, lambda kind, held: kind.model_construct(set(held["set"]), **held["held"])
+    return (_dataclass, _same_dataclass) if is_dataclass(kind) else None
+
+
+def _event(event: Any) -> dict[str, object]:
+    held = cast("dict[str, object]", vars(event))
+    return {key: item for key, item in held.items() if not key.startswith("_") and key != _TIME}
+
+
+def _model(model: Any) -> dict[str, object] | None:
+    if model.__pydantic_private__:
+        return None
+    names = cast("dict[str, object]", cast("Any", type(model)).model_fields)
+    held: dict[str, object] = {name: getattr(model, name) for name in names}
+    return {"set": sorted(model.model_fields_set), "held": {**held, **(model.model_extra or {})}}
+
+
+def _dataclass(value: Any) -> dict[str, object] | None:
+    names = [field.name for field in fields(value)]
+    more = getattr(value, "__dict__", {}).keys() - set(names)
+    return None if more else {name: getattr(value, name) for name in names if hasattr(value, name)}
+
+
+def _same_dataclass(kind: Any, held: dict[str, Any]) -> object:
+    made = object.__new__(kind)
+    for name, item in held.items():
+        object.__setattr__(made, name, item)
+    return made
+
+
+def _loaded(name: str) -> type | None:
+    """The class of this name, if it is loaded."""
     module, _, path = name.partition(":")
-    found: Any = sys.modules.get(module)
+    found: object = sys.modules.get(module)
     for part in path.split("."):
         found = getattr(found, part, None)
-    if not isinstance(found, type):
-        return None
-    kind = cast("type[object]", found)
-    known = issubclass(kind, Enum) or is_dataclass(kind)
-    return kind if known or hasattr(kind, "_event_fields_") or hasattr(kind, "model_fields") else None
+    return found if isinstance(found, type) else None

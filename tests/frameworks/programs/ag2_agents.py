@@ -1,4 +1,4 @@
-"""AG2 1.x in its ways to run: `python ag2_agents.py MODE`.
+"""AG2 1.x in its ways to run: `python ag2_agents.py MODE`, or several with a + between.
 
 Talks to the endpoint at ANCHORED_TEST_URL, which runs ag2_script.py. Each run of a tool's own code is a line in the
 file TOOL_LOG, if that is set. The last line of standard output is the result, as JSON. With ANCHORED_TEST_CHANGE set to
@@ -285,5 +285,10 @@ MODES: dict[str, Callable[[], Awaitable[object]]] = {
     "workflow": workflow,
 }
 
+
+async def main(modes: list[str]) -> list[object]:
+    return [await MODES[mode]() for mode in modes]
+
+
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(MODES[sys.argv[1]]()), ensure_ascii=False))
+    print(json.dumps(asyncio.run(main(sys.argv[1].split("+"))), ensure_ascii=False))

@@ -1,4 +1,4 @@
-"""AG2 classic in its ways to run: `python ag2_classic_teams.py MODE`.
+"""AG2 classic in its ways to run: `python ag2_classic_teams.py MODE`, or several with a + between.
 
 Talks to the endpoint at ANCHORED_TEST_URL, which runs ag2_script.py. Each run of a tool's own code is a line in the
 file TOOL_LOG, if that is set. The last line of standard output is the result, as JSON. With ANCHORED_TEST_CHANGE set to
@@ -258,7 +258,12 @@ MODES: dict[str, Callable[[], Any]] = {
     "human": human,
 }
 
+
+def main(mode: str) -> object:
+    made = MODES[mode]()
+    return asyncio.run(made) if inspect.iscoroutine(made) else made
+
+
 if __name__ == "__main__":
-    made = MODES[sys.argv[1]]()
-    result = asyncio.run(made) if inspect.iscoroutine(made) else made
-    print("\n" + json.dumps(result, ensure_ascii=False))
+    results = [main(mode) for mode in sys.argv[1].split("+")]
+    print("\n" + json.dumps(results, ensure_ascii=False))
