@@ -1,21 +1,29 @@
-"""AG2 classic (package `autogen` of the distribution `ag2`), proved on 0.13.3, synchronous.
+"""AG2 classic (package `autogen` of the distribution `ag2`), proved on 0.13.3: synchronous, asynchronous, in threads.
 
 Says who acts, the internal speaker selector included; records and serves tools where an agent executes them; says who
 was chosen to speak; switches the response cache off, which would hide calls.
 
-Entered at `OpenAIWrapper.create`, `ConversableAgent.execute_function`, `a_execute_function` and `initiate_chat`,
-`GroupChat.append` and `select_speaker`, and `TerminationEvent`, all public. Private and seen in 0.13.3:
+Entered at `OpenAIWrapper.create`, `execute_function`, `a_execute_function`, `initiate_chat` and `a_initiate_chat` of
+`ConversableAgent`, `GroupChat.append`, `select_speaker` and `a_select_speaker`, and `TerminationEvent`, all public.
+`run`, `run_iter`, group chats by pattern and nested chats all come to these. Private and seen in 0.13.3:
 `OpenAIWrapper._config_list`, whose entries override what `create` is given.
+
+An executed tool is announced by two events on the agent's stream; they come for a served one too. What is raised in a
+tool that AG2 runs in a thread of its own ends that thread, and AG2 raises `KeyError('value')` instead.
 """
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, cast
 
 from anchored.adapters.adapter import Adapter, wrap
+from anchored.adapters.objects import pack, unpack
 from anchored.boundary import Gate, ToolCall, acting, current_gate
 from anchored.events import Outcome
 
@@ -51,6 +59,8 @@ def _call(gate: Gate, agent: Any, func_call: dict[str, Any], call_id: str | None
         function=agent.function_map.get(name),
         judge=_outcome,
         read_text=_text,
+        pack=pack,
+        unpack=partial(unpack, gate),
     )
 
 
@@ -59,10 +69,18 @@ def _execute(original: _Method) -> _Method:
         self: Any, func_call: dict[str, Any], call_id: str | None = None, verbose: bool = False
     ) -> Any:
         gate = current_gate()
-        if gate is None:
+        ran: list[bool] = []
+
+        def run() -> object:
+            ran.append(True)
             return original(self, func_call, call_id=call_id, verbose=verbose)
-        call = _call(gate, self, func_call, call_id)
-        return call.run(lambda: original(self, func_call, call_id=call_id, verbose=verbose))
+
+        if gate is None:
+            return run()
+        value = _call(gate, self, func_call, call_id).run(run)
+        if not ran:
+            _announce(self, func_call, call_id, value)
+        return value
 
     return execute_function
 
@@ -71,13 +89,49 @@ def _execute_async(original: _Method) -> _Method:
     async def a_execute_function(
         self: Any, func_call: dict[str, Any], call_id: str | None = None, verbose: bool = False
     ) -> Any:
+        gate = current_gate()
+        ran: list[bool] = []
+
         async def run() -> object:
+            ran.append(True)
             return await cast("Awaitable[object]", original(self, func_call, call_id=call_id, verbose=verbose))
 
-        gate = current_gate()
-        return await (run() if gate is None else _call(gate, self, func_call, call_id).run_async(run))
+        if gate is None:
+            return await run()
+        value = await _call(gate, self, func_call, call_id).run_async(run)
+        if not ran:
+            _announce(self, func_call, call_id, value)
+        return value
 
     return a_execute_function
+
+
+def _announce(agent: Any, func_call: dict[str, Any], call_id: str | None, value: object) -> None:
+    """Sends what AG2 would have sent if it had run the tool that was served."""
+    succeeded, said = cast("tuple[bool, dict[str, Any]]", value)
+    name = func_call.get("name", "")
+    arguments: object = {}
+    stream = sys.modules["autogen.io.base"].IOStream.get_default()
+    events: Any = sys.modules["autogen.events.agent_events"]
+    if name in agent.function_map:
+        try:
+            arguments = json.loads(agent._format_json_str(func_call.get("arguments", "{}")))
+        except json.JSONDecodeError:
+            arguments = None
+        else:
+            stream.send(
+                events.ExecuteFunctionEvent(func_name=name, call_id=call_id, arguments=arguments, recipient=agent)
+            )
+    stream.send(
+        events.ExecutedFunctionEvent(
+            func_name=name,
+            call_id=call_id,
+            arguments=arguments,
+            content=said["content"],
+            recipient=agent,
+            is_exec_success=succeeded,
+        )
+    )
 
 
 def _outcome(value: object) -> Outcome:
@@ -91,20 +145,37 @@ def _text(value: object) -> str | None:
 
 
 def _select_speaker(original: _Method) -> _Method:
-    """Who speaks next, and by which model call, if a model chose."""
-
     def select_speaker(self: Any, *args: Any, **kwargs: Any) -> Any:
-        gate = current_gate()
-        if gate is None:
-            return original(self, *args, **kwargs)
-        before = gate.last_model_end()
-        speaker = original(self, *args, **kwargs)
-        after = gate.last_model_end()
-        if after != before:
-            gate.chose_speaker(str(speaker.name), after)
+        with _selecting() as chose:
+            speaker = original(self, *args, **kwargs)
+            chose(speaker)
         return speaker
 
     return select_speaker
+
+
+def _select_speaker_async(original: _Method) -> _Method:
+    async def a_select_speaker(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with _selecting() as chose:
+            speaker = await original(self, *args, **kwargs)
+            chose(speaker)
+        return speaker
+
+    return a_select_speaker
+
+
+@contextmanager
+def _selecting() -> Generator[Callable[[Any], None]]:
+    """Who speaks next, and by which model call, if a model chose."""
+    gate = current_gate()
+    before = None if gate is None else gate.last_model_end()
+
+    def chose(speaker: Any) -> None:
+        after = None if gate is None else gate.last_model_end()
+        if gate is not None and after != before:
+            gate.chose_speaker(str(speaker.name), after)
+
+    yield chose
 
 
 def _append(original: _Method) -> _Method:
@@ -122,27 +193,46 @@ def _append(original: _Method) -> _Method:
 
 
 def _initiate_chat(original: _Method) -> _Method:
+    def initiate_chat(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with _chatting() as ended:
+            result = original(self, *args, **kwargs)
+            ended(result)
+        return result
+
+    return initiate_chat
+
+
+def _initiate_chat_async(original: _Method) -> _Method:
+    async def a_initiate_chat(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with _chatting() as ended:
+            result = await original(self, *args, **kwargs)
+            ended(result)
+        return result
+
+    return a_initiate_chat
+
+
+@contextmanager
+def _chatting() -> Generator[Callable[[Any], None]]:
     """The final answer is the last message of a group chat, else the summary, of the outermost chat.
 
     Selector and nested chats lie inside it. The word TERMINATE is taken out, as AG2's own summary does.
     """
+    gate = current_gate()
+    outermost = _depth.get() == 0
+    messages: list[str] = []
 
-    def initiate_chat(self: Any, *args: Any, **kwargs: Any) -> Any:
-        gate = current_gate()
-        if gate is None or _depth.get() > 0:
-            return original(self, *args, **kwargs)
-        depth, messages = _depth.set(1), _group_message.set([])
-        try:
-            result = original(self, *args, **kwargs)
-            said = _group_message.get() or [getattr(result, "summary", None)]
-        finally:
-            _depth.reset(depth)
-            _group_message.reset(messages)
-        if isinstance(said[0], str) and said[0]:
-            gate.note("final", {"text": said[0].replace("TERMINATE", "").strip(), "source": "adapter"})
-        return result
+    def ended(result: Any) -> None:
+        said = messages[0] if messages else getattr(result, "summary", None)
+        if gate is not None and outermost and isinstance(said, str) and said:
+            gate.note("final", {"text": said.replace("TERMINATE", "").strip(), "source": "adapter"})
 
-    return initiate_chat
+    depth, held = _depth.set(_depth.get() + 1), _group_message.set(messages if outermost else _group_message.get())
+    try:
+        yield ended
+    finally:
+        _depth.reset(depth)
+        _group_message.reset(held)
 
 
 def _terminated(original: _Method) -> _Method:
@@ -160,8 +250,10 @@ def _enter(autogen: Any) -> None:
     wrap(autogen.ConversableAgent, "execute_function", _execute)
     wrap(autogen.ConversableAgent, "a_execute_function", _execute_async)
     wrap(autogen.ConversableAgent, "initiate_chat", _initiate_chat)
+    wrap(autogen.ConversableAgent, "a_initiate_chat", _initiate_chat_async)
     wrap(autogen.GroupChat, "append", _append)
     wrap(autogen.GroupChat, "select_speaker", _select_speaker)
+    wrap(autogen.GroupChat, "a_select_speaker", _select_speaker_async)
     wrap(sys.modules["autogen.events.agent_events"].TerminationEvent, "__init__", _terminated)
 
 

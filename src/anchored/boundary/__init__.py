@@ -3,6 +3,7 @@
 from anchored.boundary.actors import Noticed, acting, chosen_by, current_actor, stepwise
 from anchored.boundary.crossing import POISON_TEXT, Crossing, Gate, Passage, Poisoned
 from anchored.boundary.effects import Declarations, declared_by
+from anchored.boundary.failures import failure_of, rebuild
 from anchored.boundary.process import current_gate, final, use_gate
 from anchored.boundary.recorder import Recorder
 from anchored.boundary.replayer import Replayer
@@ -24,7 +25,9 @@ __all__ = [
     "current_actor",
     "current_gate",
     "declared_by",
+    "failure_of",
     "final",
+    "rebuild",
     "stepwise",
     "tool",
     "use_gate",

@@ -1,0 +1,153 @@
+"""AG2 1.x (package `ag2`), proved on 1.2.1: agents alone, with subagents, and in the channels of a Hub.
+
+Says who acts and what the final answer is; records and serves tools where AG2 runs them, and what a person says.
+
+Entered at `__call__` of every subclass of `LLMClient`, of `FunctionTool` and, when the MCP toolkit is imported, of its
+`_MCPProxyTool` (private, seen in 1.2.1); and at `AgentReply`, of which each finished turn makes one. Private and seen
+in 1.2.1: `__ag2_agent__` among the dependencies of a context, which is the acting agent. `BaseMiddleware`, the
+documented door, is none for us: its program has to give it to each agent, it stands outside of a tool's own
+middleware, and it shows in what an agent tells of itself.
+
+AG2 numbers some things anew in each run, and leaves them out of requests: a subtask's agent is called `subtask-` and
+eight digits, and is `subtask` here; a call for which the model gave no id has a random one, and none here.
+
+A tool's result is kept as the event that AG2 makes of it, which for a tool that raised holds the traceback's text.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Awaitable, Callable
+from functools import partial
+from types import ModuleType
+from typing import Any, cast
+
+from anchored.adapters.adapter import Adapter, wrap
+from anchored.adapters.objects import pack, unpack
+from anchored.boundary import Gate, ToolCall, acting, current_gate
+from anchored.events import Outcome
+
+_Method = Callable[..., Any]
+_AGENT = "__ag2_agent__"
+_SUBTASK = re.compile("subtask-[0-9a-f]{8}")
+_OWN_ID = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+_wrapped: set[type] = set()
+
+
+def _actor(context: Any) -> str | None:
+    agent = getattr(context, "dependencies", {}).get(_AGENT)
+    name = getattr(agent, "name", None)
+    if not isinstance(name, str):
+        return None
+    return "subtask" if _SUBTASK.fullmatch(name) else name
+
+
+def _ask_model(original: _Method) -> _Method:
+    async def __call__(self: Any, messages: Any, context: Any, *args: Any, **kwargs: Any) -> Any:
+        if current_gate() is None:
+            return await original(self, messages, context, *args, **kwargs)
+        with acting(_actor(context)):
+            return await original(self, messages, context, *args, **kwargs)
+
+    return __call__
+
+
+def _run_tool(original: _Method) -> _Method:
+    async def __call__(self: Any, event: Any, context: Any) -> Any:
+        gate = current_gate()
+        if gate is None:
+            return await original(self, event, context)
+        actor = _actor(context)
+
+        async def run() -> object:
+            with acting(actor):
+                return await cast("Awaitable[object]", original(self, event, context))
+
+        return await _call(gate, self, event, actor).run_async(run)
+
+    return __call__
+
+
+def _call(gate: Gate, tool: Any, event: Any, actor: str | None) -> ToolCall:
+    return ToolCall(
+        gate,
+        actor=actor,
+        name=str(tool.name),
+        arguments=_arguments(event),
+        call_id=None if _OWN_ID.fullmatch(event.id) else event.id,
+        function=getattr(getattr(tool, "model", None), "call", None),
+        judge=_outcome,
+        read_text=_text,
+        pack=pack,
+        unpack=partial(unpack, gate),
+    )
+
+
+def _arguments(event: Any) -> str | dict[str, object]:
+    """As the model wrote them; by name where a middleware has changed them since."""
+    text = str(event.arguments)
+    try:
+        held = event.serialized_arguments
+        as_written = type(event)(event.name, id=event.id, arguments=text).serialized_arguments
+    except ValueError:
+        return text
+    return text if held == as_written else cast("dict[str, object]", held)
+
+
+def _outcome(value: object) -> Outcome:
+    return Outcome.FAILURE if hasattr(value, "error") else Outcome.SUCCESS
+
+
+def _text(value: object) -> str | None:
+    parts = getattr(getattr(value, "result", None), "parts", [])
+    content = getattr(parts[0], "content", None) if len(parts) == 1 else None
+    return content if isinstance(content, str) else None
+
+
+def _replied(original: _Method) -> _Method:
+    """The final answer is what the turn said that ended last; turns inside of others end before those do."""
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        gate, body = current_gate(), self.body
+        if gate is not None and isinstance(body, str) and body:
+            gate.note("final", {"text": body, "source": "adapter"})
+
+    return __init__
+
+
+def _watch_clients(base: Any) -> None:
+    """Enters the subclasses that are there, and those to come as they are made."""
+    begun = base.__init_subclass__
+
+    def __init_subclass__(cls: Any, **kwargs: Any) -> None:
+        begun.__func__(cls, **kwargs)
+        _enter_client(cls)
+
+    base.__init_subclass__ = classmethod(__init_subclass__)
+    pending = list(base.__subclasses__())
+    while pending:
+        client = pending.pop()
+        pending.extend(client.__subclasses__())
+        _enter_client(client)
+
+
+def _enter_client(client: Any) -> None:
+    if "__call__" in vars(client) and client not in _wrapped:
+        _wrapped.add(client)
+        wrap(client, "__call__", _ask_model)
+
+
+def _enter(agent: ModuleType) -> None:
+    _watch_clients(sys.modules["ag2.config.client"].LLMClient)
+    wrap(sys.modules["ag2.tools.final.function_tool"].FunctionTool, "__call__", _run_tool)
+    wrap(agent.AgentReply, "__init__", _replied)
+
+
+def _enter_mcp(toolkit: ModuleType) -> None:
+    wrap(toolkit._MCPProxyTool, "__call__", _run_tool)
+
+
+ADAPTER = Adapter(name="ag2", distribution="ag2", proved_on=("1.2.1",), enter=_enter)
+MCP_TOOLKIT = Adapter(name="ag2_mcp", distribution="ag2", proved_on=("1.2.1",), enter=_enter_mcp)

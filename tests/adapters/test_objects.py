@@ -1,0 +1,87 @@
+"""Objects that tools give ↔ plain data."""
+
+import sys
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import pytest
+from autogen.agentchat.group import AgentNameTarget, ContextVariables, ReplyResult
+
+from anchored.adapters.objects import pack, unpack
+from anchored.events import Unreplayable, decode_value, encode_value
+
+GATE: Any = None
+"""Only a value that cannot be rebuilt asks for it."""
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+@dataclass
+class Lamp:
+    colour: Colour
+    sizes: dict[str, tuple[float, ...]]
+    faults: list[Exception] = field(default_factory=list)
+
+
+@dataclass
+class Counted:
+    """Its constructor does something."""
+
+    count: int
+
+    def __post_init__(self) -> None:
+        self.count += 1
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        [1, (2.5, b"x"), {"a": {"b"}}],
+        (True, {"content": Lamp(Colour.RED, {"height": (1.5,)})}),
+        Counted(1),
+        ReplyResult(message="m", target=AgentNameTarget("writer"), context_variables=ContextVariables({"n": [1]})),
+    ],
+)
+def test_unpack_inverts_pack(value: object) -> None:
+    """Codecs: equal in type and value, through the bytes that are recorded."""
+    assert unpack(GATE, decode_value(encode_value(pack(value)))) == value
+
+
+def test_exceptions_are_rebuilt_as_what_they_were() -> None:
+    again = unpack(GATE, decode_value(encode_value(pack(Lamp(Colour.RED, {}, [KeyError("value")])))))
+    assert isinstance(again, Lamp)
+    assert [(type(fault), fault.args) for fault in again.faults] == [(KeyError, ("value",))]
+
+
+more = Counted(1)
+vars(more)["other"] = "no field"
+endless: list[object] = []
+endless.append(endless)
+
+
+@pytest.mark.parametrize("value", [more, endless, {"anchored.object": 1}, [object()], Colour])
+def test_what_cannot_be_rebuilt_is_refused(value: object) -> None:
+    """Identity 6: a value that would come back as another is unreplayable, with the reason."""
+    with pytest.raises(Unreplayable):
+        encode_value(pack(value))
+
+
+def test_nothing_is_imported_by_a_recorded_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Identity 7: a class that is not loaded ends the replay; its module is not imported."""
+
+    class Ended(Exception):
+        pass
+
+    class Gate:
+        def poison(self, cause: str, message: str) -> Ended:
+            return Ended(f"{cause}: {message}")
+
+    monkeypatch.delitem(sys.modules, "this", raising=False)
+    held: Any = Gate()
+    with pytest.raises(Ended, match="this:Zen is not loaded"):
+        unpack(held, {"anchored.object": "this:Zen", "fields": {}})
+    assert "this" not in sys.modules
