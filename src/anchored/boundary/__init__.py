@@ -4,9 +4,11 @@ from anchored.boundary.actors import Noticed, acting, chosen_by, current_actor, 
 from anchored.boundary.crossing import POISON_TEXT, Crossing, Gate, Passage, Poisoned
 from anchored.boundary.effects import Declarations, declared_by
 from anchored.boundary.failures import failure_of, rebuild
+from anchored.boundary.human import HumanInput
 from anchored.boundary.process import current_gate, final, use_gate
 from anchored.boundary.recorder import Recorder
 from anchored.boundary.replayer import Replayer
+from anchored.boundary.steps import Step
 from anchored.boundary.tools import ToolCall, tool
 
 __all__ = [
@@ -15,10 +17,12 @@ __all__ = [
     "Declarations",
     "Gate",
     "Noticed",
+    "HumanInput",
     "Passage",
     "Poisoned",
     "Recorder",
     "Replayer",
+    "Step",
     "ToolCall",
     "acting",
     "chosen_by",
