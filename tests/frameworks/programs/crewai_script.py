@@ -6,7 +6,7 @@ import re
 
 from anchored.testing import ChatRequest, Reply, Rule, Script, Weighted
 
-SEED = 0
+SEED = 24
 _numbers = itertools.count()
 
 
