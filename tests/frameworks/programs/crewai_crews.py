@@ -254,11 +254,11 @@ def cache() -> Any:
 
 
 def retry() -> Any:
-    return crew([task(agent("Unlucky", model=llm(max_retries=0)), "Try.")]).kickoff()
+    return crew([task(agent("Unlucky", model=llm(max_retries=0)), "Try it.")]).kickoff()
 
 
 def sdk_retry() -> Any:
-    return crew([task(agent("Limited"), "Try.")]).kickoff()
+    return crew([task(agent("Limited"), "Try it.")]).kickoff()
 
 
 def human() -> Any:

@@ -1,4 +1,4 @@
-"""The model of `crewai_crews.py`. With SEED, the first answer to the modes `retry` and `sdk_retry` is an error."""
+"""The model of `crewai_crews.py`. With the seed 0 the first answer to the modes `retry` and `sdk_retry` is an error."""
 
 import itertools
 import json
@@ -6,7 +6,6 @@ import re
 
 from anchored.testing import ChatRequest, Reply, Rule, Script, Weighted
 
-SEED = 24
 _numbers = itertools.count()
 
 
