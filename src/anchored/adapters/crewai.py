@@ -3,6 +3,9 @@
 Says who acts; records and serves tools (`crewai_tools`) and what a person says; says in which order tasks follow each
 other and what the final answer is; switches the cache of tool results off, which would hide calls.
 
+`crewai run` starts the crew by `uv run`, in an environment that it makes anew out of its own: what a replay keeps there
+for children is put in, so that the launcher may start it.
+
 Entered at `call` and `acall` of every subclass of `BaseLLM`, `execute_task` and `kickoff` of `Agent`, `execute_sync`,
 `execute_async` and `aexecute_sync` of `Task`, `kickoff` of `Crew` and `Flow`, and `CacheHandler.read`. Private and seen
 in 1.15.30: `Task._execute_task_async`, `SyncHumanInputProvider._prompt_input` and `_prompt_input_async`.
@@ -19,7 +22,7 @@ from typing import Any
 
 from anchored.adapters.adapter import Adapter, wrap
 from anchored.adapters.crewai_tools import enter_tools, outside_tools, wrap_subclasses
-from anchored.boundary import HumanInput, Poisoned, Step, acting, current_gate
+from anchored.boundary import HumanInput, Poisoned, Step, acting, current_gate, pass_on_proxies
 
 _Method = Callable[..., Any]
 _FROM_AGENT = 5
@@ -258,4 +261,20 @@ def _enter(crewai: Any) -> None:
 
 ADAPTER = Adapter(
     name="crewai", distribution="crewai", proved_on=("1.15.30",), enter=_enter, caches=("tool results (CacheHandler)",)
+)
+
+
+def _environment(original: _Method) -> _Method:
+    def build_env_with_all_tool_credentials() -> dict[str, Any]:
+        made: dict[str, Any] = original()
+        return made if current_gate() is None else pass_on_proxies(made)
+
+    return build_env_with_all_tool_credentials
+
+
+LAUNCHER = Adapter(
+    name="crewai_run",
+    distribution="crewai-core",
+    proved_on=("1.15.30",),
+    enter=lambda module: wrap(module, "build_env_with_all_tool_credentials", _environment),
 )

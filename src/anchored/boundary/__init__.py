@@ -6,6 +6,7 @@ from anchored.boundary.effects import Declarations, declared_by
 from anchored.boundary.failures import failure_of, rebuild
 from anchored.boundary.human import HumanInput
 from anchored.boundary.process import current_gate, final, use_gate
+from anchored.boundary.proxies import pass_on_proxies
 from anchored.boundary.recorder import Recorder
 from anchored.boundary.replayer import Replayer
 from anchored.boundary.steps import Step
@@ -33,6 +34,7 @@ __all__ = [
     "final",
     "rebuild",
     "stepwise",
+    "pass_on_proxies",
     "tool",
     "use_gate",
 ]
