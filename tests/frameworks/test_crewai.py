@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from anchored.library import load
+from anchored.recording import Final
 from anchored.testing import running_endpoint
 
 from .conftest import Done, Stand
@@ -41,17 +43,6 @@ def anchored(stand: Stand, *arguments: str, **environment: str) -> Done:
     return stand.run(str(COMMAND), *arguments, **environment)
 
 
-def shown(stand: Stand, name: str) -> list[dict[str, object]]:
-    events = anchored(stand, "show", name, "--json").json["events"]
-    for event in events:
-        event["edges"] = {
-            (edge["from"], edge["kind"])
-            for edge in anchored(stand, "show", name, "--event", str(event["position"]), "--json").json["edges"]
-            if edge["recorded"]
-        }
-    return events
-
-
 def last_line(done: Done) -> str:
     return done.out.strip().splitlines()[-1]
 
@@ -66,15 +57,19 @@ def test_a_crew_is_replayed_exactly_and_a_changed_one_is_not(crewai: Stand) -> N
     """
     done = anchored(crewai, "record", "--name", "crew", "--", str(PYTHON), "crews.py", "sequential")
     assert done.status == 0, done.err
-    events = shown(crewai, "crew")
-    assert [(event["position"], event["agent"], event["kind"], event["edges"]) for event in events] == [
+    recording = load(crewai.folder / ".anchored" / "runs" / "crew.sqlite")
+    begins = [event.begin for event in recording.log.events]
+    assert [
+        (begin.position, begin.actor, begin.kind, {(edge.position, edge.kind) for edge in begin.edges})
+        for begin in begins
+    ] == [
         (0, "Researcher", "chat", set()),
         (2, "Researcher", "execute_tool", {(1, "call_id")}),
         (4, "Researcher", "chat", {(1, "call_id"), (3, "call_id")}),
         (6, "Writer", "chat", {(5, "task_order")}),
     ]
-    run = anchored(crewai, "show", "crew", "--json").json
-    assert run["final"] == {"text": "Final: it, by Writer.", "source": "adapter"}
+    assert recording.closing is not None
+    assert recording.closing.final == Final(text="Final: it, by Writer.", source="adapter")
     calls, tools = crewai.calls(), crewai.tool_runs()
 
     replay = anchored(crewai, "replay", "crew", "--show-output")
@@ -141,7 +136,8 @@ def test_crewai_run_starts_its_crew_inside_the_boundary(crewai: Stand) -> None:
     )
     done = anchored(stand, "record", "--name", "launched", "--", str(ENVIRONMENT / "crewai"), "run")
     assert done.status == 0, done.err
-    assert [event["kind"] for event in anchored(stand, "show", "launched", "--json").json["events"]] == ["chat", "chat"]
+    recording = load(project / ".anchored" / "runs" / "launched.sqlite")
+    assert [event.begin.kind for event in recording.log.events] == ["chat", "chat"]
     calls = stand.calls()
     full = anchored(stand, "replay", "launched", "--show-output")
     assert full.status == 0, full.err

@@ -3,9 +3,13 @@
 Entered at `run` and `arun` of `BaseTool`, of `Tool` and their subclasses, at `invoke` and `ainvoke`
 of `CrewStructuredTool` (where the model writes its calls as text), and at the two places that run native tool calls,
 which know the call id. Private and seen in 1.15.30: `BaseTool._validate_kwargs` and `_claim_usage`,
-`CrewStructuredTool._parse_args` and `_increment_usage_count`, `AgentExecutor._execute_single_native_tool_call`.
+`CrewStructuredTool._parse_args` and `_increment_usage_count`, `AgentExecutor._execute_single_native_tool_call`,
+`ToolResultArtifactStore._artifact_ids` and `token_urlsafe` as `utilities.tool_result_artifacts` has it.
 
 A served tool counts as used, as one that runs does, so that `max_usage_count` is the same afterwards.
+
+A result that is too long for the model is kept in a file whose name is drawn anew in each run, and told to the model.
+Under a gate the name is made from the result, or no such run could be replayed.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import wraps
+from hashlib import sha256
 from importlib import import_module
 from typing import Any, cast
 
@@ -25,6 +30,9 @@ _Method = Callable[..., Any]
 _call_id: ContextVar[str | None] = ContextVar("anchored_crewai_call_id", default=None)
 _running: ContextVar[object] = ContextVar("anchored_crewai_running", default=None)
 """The tool whose `run` is at work here, so that a method it inherits makes no second event."""
+
+_artifact: ContextVar[str | None] = ContextVar("anchored_crewai_artifact", default=None)
+"""What names the file that is being made of a long result."""
 
 _FAILURE, _MODEL, _PLAIN = "crewai.ToolFailure", "crewai.result", "crewai.plain"
 _TAGS = frozenset({_FAILURE, _MODEL, _PLAIN})
@@ -54,6 +62,9 @@ def enter_tools() -> None:
     wrap(structured, "invoke", _invoke)
     wrap(structured, "ainvoke", _invoke_async)
     wrap(import_module("crewai.agents.agent_executor").AgentExecutor, "_execute_single_native_tool_call", _native_call)
+    artifacts = import_module("crewai.utilities.tool_result_artifacts")
+    wrap(artifacts.ToolResultArtifactStore, "store", _store)
+    wrap(artifacts, "token_urlsafe", _token)
     for importer in (native, import_module("crewai.agents.step_executor")):
         wrap(importer, "execute_single_native_tool_call", _native_function)
 
@@ -287,3 +298,26 @@ def _called(tool_call: Any) -> Generator[None]:
         yield
     finally:
         _call_id.reset(token)
+
+
+def _store(original: _Method) -> _Method:
+    def store(self: Any, content: str, *args: Any, **kwargs: Any) -> Any:
+        if current_gate() is None:
+            return original(self, content, *args, **kwargs)
+        number = len(self._artifact_ids)  # the same result may come twice
+        named = sha256(f"{number} {content}".encode("utf-8", "surrogatepass")).hexdigest()
+        token = _artifact.set(named)
+        try:
+            return original(self, content, *args, **kwargs)
+        finally:
+            _artifact.reset(token)
+
+    return store
+
+
+def _token(original: _Method) -> _Method:
+    def token_urlsafe(size: int | None = None) -> str:
+        named = _artifact.get()
+        return original(size) if named is None else named[:22]
+
+    return token_urlsafe

@@ -108,6 +108,13 @@ def declared(query: str) -> str:
     return f"declared {query}"
 
 
+@tool("Long archive")
+def long(query: str) -> str:
+    """Gives more than the model can be told."""
+    log(f"long {query}")
+    return "A line of the archive.\n" * 9_000
+
+
 @tool("Awaited archive")
 async def awaited(query: str) -> str:
     """Looks a thing up, asynchronously."""
@@ -249,6 +256,10 @@ def typed() -> Any:
     return with_tool(Typed(), topic="typed").kickoff()
 
 
+def deferred() -> Any:
+    return with_tool(long, topic="long").kickoff()
+
+
 def cache() -> Any:
     return with_tool(Search(), topic="twice", cache=True).kickoff()
 
@@ -306,6 +317,7 @@ MODES = {
         usage,
         text_tools,
         typed,
+        deferred,
         cache,
         retry,
         sdk_retry,

@@ -129,6 +129,15 @@ script = Script(
         step(about("errors"), 0, ("broken_archive", {"query": "one"})),
         step(about("errors"), 1, ("failing_archive", {"query": "two"})),
         *(step(about("limits"), n, ("limited_archive", {"query": f"limit {n}"})) for n in range(3)),
+        *(step(about("long"), n, ("long_archive", {"query": f"long {n % 2}"})) for n in range(3)),
+        step(
+            about("long"),
+            3,
+            lambda request: [
+                ("read_a_deferred_tool_result", {"file_path": name, "start_line": 7, "line_count": 1})
+                for name in re.findall(r"tool-result-[\w-]+/result\.md", results(request)[0])[:1]
+            ],
+        ),
         *(step(about("twice"), n, ("search_archive", {"query": "the same"})) for n in range(2)),
         step(about("typed"), 0, ("typed_archive", {"query": "numbers"})),
         step(about("declared"), 0, ("read_only_archive", {"query": "numbers"})),
