@@ -1,14 +1,16 @@
 """CrewAI, proved on 1.15.30: crews in every process, standalone agents, flows.
 
 Says who acts; records and serves tools (`crewai_tools`) and what a person says; says in which order tasks follow each
-other and what the final answer is; switches the cache of tool results off, which would hide calls.
+other and what the final answer is; switches the cache of tool results off, which would hide calls. Under a gate there
+is no telemetry and no look for a newer version: both call out in the background, and a replay would be refused.
 
 `crewai run` starts the crew by `uv run`, in an environment that it makes anew out of its own: what a replay keeps there
 for children is put in, so that the launcher may start it.
 
 Entered at `call` and `acall` of every subclass of `BaseLLM`, `execute_task` and `kickoff` of `Agent`, `execute_sync`,
 `execute_async` and `aexecute_sync` of `Task`, `kickoff` of `Crew` and `Flow`, and `CacheHandler.read`. Private and seen
-in 1.15.30: `Task._execute_task_async`, `SyncHumanInputProvider._prompt_input` and `_prompt_input_async`.
+in 1.15.30: `Task._execute_task_async`, `SyncHumanInputProvider._prompt_input` and `_prompt_input_async`,
+`ConsoleFormatter._show_version_update_message_if_needed`, `Telemetry._is_telemetry_disabled`.
 """
 
 from __future__ import annotations
@@ -214,6 +216,16 @@ def _uncached(original: _Method) -> _Method:
     return read
 
 
+def _never(original: _Method) -> _Method:
+    """Looking for a newer version is a call to the world that depends on the day, and no part of the run."""
+
+    def _show_version_update_message_if_needed(self: Any) -> None:
+        if current_gate() is None:
+            original(self)
+
+    return _show_version_update_message_if_needed
+
+
 def _prompt(original: _Method) -> _Method:
     def _prompt_input(crew: Any) -> Any:
         gate = current_gate()
@@ -254,6 +266,8 @@ def _enter(crewai: Any) -> None:
         for name in ("kickoff", "kickoff_async"):
             wrap(owner, name, _kicked_off(crew=False))
     wrap(import_module("crewai.agents.cache.cache_handler").CacheHandler, "read", _uncached)
+    console = import_module("crewai.events.utils.console_formatter").ConsoleFormatter
+    wrap(console, "_show_version_update_message_if_needed", _never)
     asker = import_module("crewai.core.providers.human_input").SyncHumanInputProvider
     _wrap_static(asker, "_prompt_input", _prompt)
     _wrap_static(asker, "_prompt_input_async", _prompt_awaited)
@@ -271,6 +285,20 @@ def _environment(original: _Method) -> _Method:
 
     return build_env_with_all_tool_credentials
 
+
+def _silent(original: _Method) -> _Method:
+    def _is_telemetry_disabled() -> bool:
+        return current_gate() is not None or bool(original())
+
+    return _is_telemetry_disabled
+
+
+TELEMETRY = Adapter(
+    name="crewai_telemetry",
+    distribution="crewai-core",
+    proved_on=("1.15.30",),
+    enter=lambda module: _wrap_static(module.Telemetry, "_is_telemetry_disabled", _silent),
+)
 
 LAUNCHER = Adapter(
     name="crewai_run",

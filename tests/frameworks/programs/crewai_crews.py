@@ -8,18 +8,20 @@ import os
 import sys
 import tempfile
 
+CHATTY = "ANCHORED_TEST_CHATTY" in os.environ
+"""Whether CrewAI prints and calls out as it likes."""
+
 HOME = tempfile.mkdtemp(prefix="crewai-")
-os.environ.update(
+QUIET = dict(
     CREWAI_DISABLE_TELEMETRY="true",
     CREWAI_DISABLE_TRACKING="true",
     OTEL_SDK_DISABLED="true",
     CREWAI_TRACING_ENABLED="false",
     CREWAI_TESTING="true",
     LITELLM_LOCAL_MODEL_COST_MAP="True",
-    CREWAI_STORAGE_DIR=HOME,
-    HOME=HOME,
-    NO_COLOR="1",
+    CREWAI_DISABLE_VERSION_CHECK="true",
 )
+os.environ.update({} if CHATTY else QUIET, CREWAI_STORAGE_DIR=HOME, HOME=HOME, NO_COLOR="1")
 
 import asyncio  # noqa: E402
 import json  # noqa: E402
@@ -28,6 +30,7 @@ from typing import Any  # noqa: E402
 
 import httpx  # noqa: E402
 from crewai import LLM, Agent, BaseLLM, Crew, Process, Task  # noqa: E402
+from crewai.events.event_bus import crewai_event_bus  # noqa: E402
 from crewai.flow.flow import Flow, listen, start  # noqa: E402
 from crewai.tools import BaseTool, tool  # noqa: E402
 from crewai.tools.agent_tools.agent_tools import AgentTools  # noqa: E402
@@ -149,7 +152,7 @@ def agent(role: str, *, tools: list[Any] | None = None, model: Any = None, **opt
         backstory=f"A careful {role}.",
         llm=model or llm(),
         tools=tools or [],
-        verbose=False,
+        verbose=CHATTY,
         **options,
     )
 
@@ -160,7 +163,7 @@ def task(who: Agent | None, text: str, **options: Any) -> Task:
 
 def crew(tasks: list[Task], *, agents: list[Agent] | None = None, **options: Any) -> Crew:
     held = agents if agents is not None else list({id(t.agent): t.agent for t in tasks}.values())
-    return Crew(agents=held, tasks=tasks, verbose=False, **options)
+    return Crew(agents=held, tasks=tasks, verbose=CHATTY, **options)
 
 
 def with_tool(*tools: Any, topic: str, model: Any = None, **options: Any) -> Crew:
@@ -330,5 +333,6 @@ MODES = {
 
 if __name__ == "__main__":
     result = MODES[sys.argv[1]]()
+    crewai_event_bus.flush()  # its listeners print from threads of their own
     print()
-    print(json.dumps(str(result)))
+    print(json.dumps(str(result)), flush=True)
