@@ -1,7 +1,7 @@
 """CrewAI in every way it runs, one mode at a time: `python crewai_crews.py MODE`. The last line is the result.
 
-The endpoint's URL comes in ANCHORED_TEST_URL, the file to which tools append in TOOL_LOG. `crewai_script.py` is the
-model.
+The endpoint's URL comes in ANCHORED_TEST_URL, the file to which tools append in TOOL_LOG; ANCHORED_TEST_CHANGE=prompt
+makes a prompt another. `crewai_script.py` is the model.
 """
 
 import os
@@ -40,6 +40,7 @@ from pydantic import BaseModel  # noqa: E402
 import anchored  # noqa: E402
 
 URL = os.environ["ANCHORED_TEST_URL"]
+CHANGE = " Now." if os.environ.get("ANCHORED_TEST_CHANGE") == "prompt" else ""
 
 
 def log(line: str) -> None:
@@ -158,7 +159,7 @@ def agent(role: str, *, tools: list[Any] | None = None, model: Any = None, **opt
 
 
 def task(who: Agent | None, text: str, **options: Any) -> Task:
-    return Task(description=text, expected_output="A sentence.", agent=who, **options)
+    return Task(description=text, expected_output="A sentence." + CHANGE, agent=who, **options)
 
 
 def crew(tasks: list[Task], *, agents: list[Agent] | None = None, **options: Any) -> Crew:
@@ -276,6 +277,11 @@ def sdk_retry() -> Any:
 
 
 def human() -> Any:
+    if os.environ.get("ANCHORED_MODE") != "replay":  # nobody is there to be asked again
+        with tempfile.TemporaryFile() as said:
+            said.write(b"Make it shorter, please.\n\n")
+            said.seek(0)
+            os.dup2(said.fileno(), 0)
     return crew([task(agent("Writer"), "Write about lamps.", human_input=True)]).kickoff()
 
 

@@ -87,7 +87,7 @@ def in_text(request: ChatRequest) -> str:
 
 
 SLOW = [("slow_archive", {"query": f"item {n}", "seconds": s}) for n, s in enumerate((0.06, 0.0, 0.04, 0.02))]
-WORDS = ("north", "south", "east", "west")
+WORDS = [f"{direction} {number}" for direction in ("north", "south", "east", "west") for number in range(5)]
 
 script = Script(
     rules=[
@@ -112,7 +112,7 @@ script = Script(
             name="oracle",
             when=role("Oracle"),
             replies=[
-                Weighted(weight=0.25, reply=Reply.delayed(Reply.text(f"The word is {word}."), seconds=(0.0, 0.06)))
+                Weighted(weight=0.05, reply=Reply.delayed(Reply.text(f"The word is {word}."), seconds=(0.0, 0.06)))
                 for word in WORDS
             ],
         ),
