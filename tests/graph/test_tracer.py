@@ -291,3 +291,12 @@ def test_inference_reads_whole_runs(team: Recording) -> None:
         event = team.log.event_at(edge.later)
         assert event is not None
         assert edge.earlier not in {recorded.position for recorded in event.begin.edges}
+
+
+def test_what_a_person_said_chooses_no_speaker() -> None:
+    """Human input is no model call, and its text is a source as any other."""
+    story = Story()
+    asked = story.begin(ask_tool(), kind="human_input")
+    said = story.end(asked, ToolValue(value=encode_value(LONG)), text=LONG)
+    assert story.tracer.last_model_end is None
+    assert edges(story.begin(ask(user(LONG)))) == [(said, "message")]

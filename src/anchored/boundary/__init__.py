@@ -4,9 +4,12 @@ from anchored.boundary.actors import Noticed, acting, chosen_by, current_actor, 
 from anchored.boundary.crossing import POISON_TEXT, Crossing, Gate, Passage, Poisoned
 from anchored.boundary.effects import Declarations, declared_by
 from anchored.boundary.failures import failure_of, rebuild
+from anchored.boundary.human import HumanInput
 from anchored.boundary.process import current_gate, final, use_gate
+from anchored.boundary.proxies import pass_on_proxies
 from anchored.boundary.recorder import Recorder
 from anchored.boundary.replayer import Replayer
+from anchored.boundary.steps import Step
 from anchored.boundary.tools import ToolCall, tool
 
 __all__ = [
@@ -15,10 +18,12 @@ __all__ = [
     "Declarations",
     "Gate",
     "Noticed",
+    "HumanInput",
     "Passage",
     "Poisoned",
     "Recorder",
     "Replayer",
+    "Step",
     "ToolCall",
     "acting",
     "chosen_by",
@@ -29,6 +34,7 @@ __all__ = [
     "final",
     "rebuild",
     "stepwise",
+    "pass_on_proxies",
     "tool",
     "use_gate",
 ]

@@ -157,7 +157,7 @@ class Gate(Protocol):
             command: its executable.
             bound: it gets the environment by which the boundary comes, and no option that shuts it out.
             python: it is a Python; in another program there can be no boundary.
-            inherits: it gets this process's own environment, and no other.
+            inherits: it gets this process's own environment, or one that passes the dead proxies on.
         """
         ...
 

@@ -17,6 +17,7 @@ from typing import cast
 
 from anchored.boundary.lanes import inherit, inherited
 from anchored.boundary.process import current_gate
+from anchored.boundary.proxies import passes_on_proxies
 
 ATTEMPT_VARIABLE = "ANCHORED_ATTEMPT"
 """Environment variable that names the run file of the attempt; a child without it has no boundary."""
@@ -171,7 +172,7 @@ def _check_child(event: str, arguments: tuple[object, ...]) -> None:
     if kept and words == ["uname", "-p"]:  # the standard library's `platform`, which SDKs ask for their headers
         return
     bound = kept and ignored_by(words) is None
-    inherits = environment is None or held is os.environ
+    inherits = environment is None or held is os.environ or passes_on_proxies(held)
     gate.spawning(executable, bound=bound, python=is_python(executable), inherits=inherits)
 
 

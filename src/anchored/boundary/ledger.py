@@ -9,6 +9,7 @@ from collections.abc import Callable
 from anchored.boundary.actors import current_parent
 from anchored.boundary.crossing import Crossing
 from anchored.boundary.lanes import lane_name, task_name
+from anchored.boundary.steps import Step, current_step
 from anchored.boundary.trace import active_trace
 from anchored.canonical import Json, JsonObject
 from anchored.events import Begin, Blob, Declared, Edge, End, Outcome, Request, Result, result_blob
@@ -43,6 +44,7 @@ class Ledger:
         self._clock = clock
         self._size = 0
         self._open: set[int] = set()
+        self._steps: dict[int, Step] = {}
         self._trace: Json = None
         self.tracer = Tracer()
 
@@ -67,9 +69,11 @@ class Ledger:
 
     def edges(self, crossing: Crossing) -> tuple[Edge, ...]:
         """What the crossing depends on, as it is now."""
-        return self.tracer.edges(
+        found = self.tracer.edges(
             actor=crossing.actor, call_id=crossing.call_id, request=crossing.request, chosen_by=crossing.chosen_by
         )
+        step = current_step()
+        return found if step is None else tuple(sorted({*found, *step.edges()}))
 
     def begin(self, asked: Asked, *, declared: Declared, observation: JsonObject, durable: bool) -> Begin:
         """Writes a begin entry at the next position."""
@@ -95,6 +99,10 @@ class Ledger:
             seen["raw"] = list(asked.request.raw)
         self._write(begin, seen, request=asked.request, blobs=asked.request.blobs, durable=durable)
         self._open.add(begin.position)
+        step = current_step()
+        if step is not None:
+            step.begun = True
+            self._steps[begin.position] = step
         self.tracer.begun(begin, asked.request)
         return begin
 
@@ -127,6 +135,9 @@ class Ledger:
             blobs = (*blobs, *sent.blobs)
         self._write(end, observation, request=sent, blobs=blobs, durable=False)
         self._open.discard(begin.position)
+        step = self._steps.pop(begin.position, None)
+        if step is not None:
+            step.last = end.position
         self.tracer.ended(begin, end, result, text)
 
     def copy(self, record: Record, *, request: Request | None, blobs: tuple[Blob, ...]) -> None:

@@ -50,6 +50,16 @@ def restore_proxies() -> None:
     _held_back.append(True)
 
 
+def pass_on_proxies(environment: dict[str, str]) -> dict[str, str]:
+    """An environment for a child that is made of `os.environ`, with the dead proxies as long as others inherit them."""
+    return {**environment, **dead_proxies(environment)} if _held_back else environment
+
+
+def passes_on_proxies(environment: Mapping[object, object]) -> bool:
+    """Whether an environment for a child has the dead proxies."""
+    return environment.get(_HELD) is not None and all(environment.get(name) == _DEAD for name in _NAMES)
+
+
 def release_proxies() -> None:
     """From here on children and native code may go where Python may: the replay is live."""
     if not _held_back:

@@ -521,7 +521,7 @@ class Replayer:
                     f"the tool {crossing.name!r} would run live with effect {effect or 'undeclared'}",
                     {"tool": crossing.name, "effect": effect},
                 )
-        elif crossing.kind != "http" or parent is None:
+        elif crossing.kind != "human_input" and (crossing.kind != "http" or parent is None):
             origin = plain_origin(crossing.origin)
             if origin not in self._origins:
                 raise self.poison(

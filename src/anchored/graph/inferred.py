@@ -52,7 +52,7 @@ def inferred_edges(recording: Recording) -> list[InferredEdge]:
         issued = issuers.get(entry.call_id or "", [])
         if len(issued) > 1 and issued[-1] not in recorded:
             found.add(InferredEdge(later=entry.position, earlier=issued[-1], rule="repeated_call_id"))
-        if entry.kind in ("execute_tool", "http"):
+        if entry.kind in ("execute_tool", "human_input", "http"):
             continue
         body = recording.request(entry).get("body")
         held = body.get("messages", body.get("input")) if isinstance(body, dict) else None

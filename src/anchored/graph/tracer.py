@@ -117,7 +117,7 @@ class Tracer:
         if begin.kind == "execute_tool":
             if begin.call_id is not None:
                 self._answers[begin.call_id].append(end.position)
-        elif begin.kind != "http":
+        elif begin.kind not in ("http", "human_input"):
             self._last_model_end = self._model_ends[begin.position] = end.position
             if isinstance(result, HttpResult) and end.outcome is Outcome.SUCCESS:
                 output = model_output(result.body)

@@ -20,9 +20,9 @@ def resolve_anchor(log: Log, run: str, position: int, intervention: Intervention
             result is of another kind than the event.
     """
     if isinstance(intervention, Guide):
-        position = _model_call(log, position, kinds=("execute_tool", "http"))
+        position = _model_call(log, position, kinds=("execute_tool", "http", "human_input"))
     elif isinstance(intervention, (EditRequest, SwapModel, Call)):
-        position = _model_call(log, position, kinds=("execute_tool",))
+        position = _model_call(log, position, kinds=("execute_tool", "human_input"))
     check_anchor(log, position)
     if isinstance(intervention, ReplaceResult):
         _check_fits(log, position, intervention)
@@ -48,7 +48,7 @@ def _model_call(log: Log, position: int, *, kinds: tuple[Kind, ...]) -> int:
 
 def _check_fits(log: Log, position: int, intervention: ReplaceResult) -> None:
     event = log.event_at(position)
-    wants_value = event is not None and event.begin.kind == "execute_tool"
+    wants_value = event is not None and event.begin.kind in ("execute_tool", "human_input")
     if wants_value != isinstance(intervention.result, ToolValue):
         raise AnchorError(
             f"This result cannot be that of the event at {position}.",

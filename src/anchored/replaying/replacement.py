@@ -52,7 +52,7 @@ def whole_replacement(source: Recording, position: int, document: bytes) -> Repl
             next_step="Correct the file, or give a plain text in a file that does not end in .json.",
         ) from error
     event = source.log.event_at(position)
-    if event is not None and event.begin.kind == "execute_tool":
+    if event is not None and event.begin.kind in ("execute_tool", "human_input"):
         try:
             return ReplaceResult(result=ToolValue(value=encode_value(value)))
         except ValueError as error:

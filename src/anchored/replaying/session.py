@@ -211,7 +211,7 @@ class Session:
         if self.carried(begin, asked).digest != begin.digest:
             return self._diverge(asked)
         self._live = True
-        if asked.kind != "execute_tool":  # a client repeats a request; a tool that is called again is another event
+        if asked.kind not in _NEVER_REPEATED:
             self._anchor_asked = (asked.request.digest, asked.lane)
         return self._acting()
 
@@ -321,6 +321,9 @@ class Session:
             actual=end.digest,
         )
 
+
+_NEVER_REPEATED = ("execute_tool", "human_input")
+"""A client repeats a request; a tool that is called again, or a person that is asked again, is another event."""
 
 _ANY = Begin(position=0, kind="http", actor=None, name="", parent=None, call_id=None, request=Digest("0" * 64))
 
