@@ -2,11 +2,13 @@
 
 from anchored.boundary.actors import acting, current_actor
 from anchored.boundary.crossing import Crossing, Gate, Passage, Poisoned
-from anchored.boundary.effects import Declarations, declared_by
+from anchored.boundary.effects import Declarations, declared_by, declaring
+from anchored.boundary.failures import keep_by
+from anchored.boundary.guard import door_open, unbound
 from anchored.boundary.process import current_gate, final, use_gate
 from anchored.boundary.recorder import Recorder
 from anchored.boundary.replayer import Replayer
-from anchored.boundary.tools import ToolCall, tool
+from anchored.boundary.tools import ToolCall, is_at_work, tool
 
 __all__ = [
     "Crossing",
@@ -21,7 +23,12 @@ __all__ = [
     "current_actor",
     "current_gate",
     "declared_by",
+    "declaring",
+    "door_open",
     "final",
+    "is_at_work",
+    "keep_by",
     "tool",
+    "unbound",
     "use_gate",
 ]

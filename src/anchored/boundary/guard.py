@@ -122,6 +122,11 @@ def _clears(word: str) -> bool:
     return word in ("-", "--ignore-environment", "PYTHONPATH") or cluster or word.startswith("PYTHONPATH=")
 
 
+def unbound(environment: Mapping[str, str]) -> dict[str, str]:
+    """An environment without that by which the boundary comes."""
+    return {name: value for name, value in environment.items() if name != ATTEMPT_VARIABLE}
+
+
 def reads_program(command: Sequence[str]) -> bool:
     """Whether a Python command line takes the program from standard input."""
     letters, rest = _options(command[1:])
@@ -170,7 +175,7 @@ def _check_child(event: str, arguments: tuple[object, ...]) -> None:
     words = _words(arguments[1])
     if kept and words == ["uname", "-p"]:  # the standard library's `platform`, which SDKs ask for their headers
         return
-    bound = kept and ignored_by(words) is None
+    bound = inside_door() or (kept and ignored_by(words) is None)  # what a door starts does that door's crossings
     inherits = environment is None or held is os.environ
     gate.spawning(executable, bound=bound, python=is_python(executable), inherits=inherits)
 

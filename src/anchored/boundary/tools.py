@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -16,6 +17,7 @@ from anchored.boundary.failures import end_with_failure, failure_of, is_cancella
 from anchored.boundary.process import current_gate
 from anchored.canonical import JsonObject
 from anchored.events import (
+    Kind,
     Outcome,
     Raised,
     ToolValue,
@@ -35,6 +37,27 @@ _INSIDE: ContextVar[str | None] = ContextVar("anchored_inside_tool", default=Non
 """Name of the function that an adapter is running as a tool, so that its own decorator records it no second time."""
 
 
+_at_work: list[tuple[str, object]] = []
+"""Name and arguments of each tool that runs now, in any task or thread."""
+
+
+def is_at_work(name: str, arguments: dict[str, object]) -> bool:
+    """Whether the framework's own call of a tool server's tool runs now: its event stands for what goes to the server.
+
+    A framework may put the server's name before the tool's, and may call the server in another task.
+    """
+    return any(called.endswith(name) and given == arguments for called, given in list(_at_work))
+
+
+def _by_name(arguments: str | dict[str, object]) -> object:
+    if not isinstance(arguments, str):
+        return arguments
+    try:
+        return json.loads(arguments)
+    except ValueError:
+        return arguments
+
+
 class ToolCall:
     """One call of a tool.
 
@@ -47,6 +70,9 @@ class ToolCall:
         function: the function behind the tool, for what its decorator declares.
         judge: outcome of a value; success by default.
         read_text: the text that a value hands to the model; the value itself if it is a str.
+        pack: plain data that says what a value is, where values are a framework's own objects.
+        unpack: the value that such data says; inverts `pack`.
+        kind: what kind of crossing; not every request to a tool server runs a tool.
     """
 
     def __init__(
@@ -60,10 +86,16 @@ class ToolCall:
         function: object = None,
         judge: Judge = lambda _: Outcome.SUCCESS,
         read_text: Callable[[object], str | None] = lambda value: value if isinstance(value, str) else None,
+        pack: Callable[[object], object] = lambda value: value,
+        unpack: Callable[[object], object] = lambda value: value,
+        kind: Kind = "execute_tool",
     ) -> None:
         self._gate = gate
+        self._pack = pack
+        self._unpack = unpack
         self._judge = judge
         self._read_text = read_text
+        self._arguments = _by_name(arguments)
         self._function = getattr(function, "__name__", None)
         declared = gate.declared(name, function)
         request = tool_request(name=name, arguments=arguments)
@@ -74,7 +106,7 @@ class ToolCall:
             except Unreplayable as error:
                 observation["unreplayable"] = f"arguments: {error}"
         self._crossing = Crossing(
-            kind="execute_tool",
+            kind=kind,
             actor=actor if actor is not None else current_actor(),
             name=name,
             call_id=call_id,
@@ -137,10 +169,13 @@ class ToolCall:
     def _running(self, passage: Passage) -> Generator[None]:
         """Around the tool's own code: what it does is enclosed by its event."""
         token = _INSIDE.set(self._function)
+        call = (self._crossing.name, self._arguments)
+        _at_work.append(call)
         try:
             with enclosed_by(passage.begin.position if passage.begin else None):
                 yield
         finally:
+            _at_work.remove(call)
             _INSIDE.reset(token)
 
     def _serve(self, passage: Passage) -> object:
@@ -151,13 +186,13 @@ class ToolCall:
             raise error
         if not isinstance(result, ToolValue):
             raise self._gate.poison("recorder", "a tool's recorded result is no tool's value")
-        return self._returned(passage, decode_value(result.value))
+        return self._returned(passage, self._unpack(decode_value(result.value)))
 
     def _returned(self, passage: Passage, value: object) -> object:
         """Hashes the value that the program is handed, whether it is live or served."""
         observation: JsonObject = {}
         try:
-            result = ToolValue(value=encode_value(value))
+            result = ToolValue(value=encode_value(self._pack(value)))
         except Unreplayable as error:
             result = None
             observation["unreplayable"] = str(error)
