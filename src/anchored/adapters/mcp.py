@@ -99,7 +99,8 @@ def _send_request(original: _Method) -> _Method:
         session = _session(self)
 
         async def send() -> object:
-            return await original(self, request, result_type, *args, **kwargs)
+            with door_open():  # a transport may send in the context of who asks
+                return await original(self, request, result_type, *args, **kwargs)
 
         async def wake_and_send() -> object:
             await session.wake()
@@ -143,7 +144,8 @@ def _send_discover(original: _Method) -> _Method:
         session = _session(self)
 
         async def send() -> object:
-            return await original(self, version)
+            with door_open():
+                return await original(self, version)
 
         async def wake_and_send() -> object:
             await session.wake()
@@ -186,7 +188,8 @@ async def _asked(
 def _send_notification(original: _Method) -> _Method:
     async def send_notification(self: Any, notification: Any, *args: Any, **kwargs: Any) -> None:
         async def send() -> None:
-            await original(self, notification, *args, **kwargs)
+            with door_open():
+                await original(self, notification, *args, **kwargs)
 
         if current_gate() is None or not _session(self).served:
             await send()

@@ -50,6 +50,7 @@ _TRANSPORTS = {
     "httpx": "anchored.boundary.transport_httpx",
     "httpx2": "anchored.boundary.transport_httpx",
     "urllib3": "anchored.boundary.transport_urllib3",
+    "uvloop": "anchored.boundary.guard_uvloop",
 }
 
 
