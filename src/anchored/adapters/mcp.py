@@ -1,4 +1,4 @@
-"""The client side of the Model Context Protocol (package `mcp`), proved on 1.30.0 and 2.3.0, whatever framework calls it.
+"""The client side of the Model Context Protocol (package `mcp`), proved on 1.30.0 and 2.3.0, under any framework.
 
 Every request of a client session is a crossing: `tools/call` runs a tool, all others read from the server. What a
 server says of its tools (`readOnlyHint` and its kin) is their declared effect, unless the project declares another. In

@@ -51,7 +51,7 @@ from anchored.boundary.http_calls import (
 from anchored.boundary.process import current_gate
 from anchored.errors import InstallError, RefusedError
 from anchored.events import HttpResult, Raised, Request
-from anchored.replaying import Guide
+from anchored.replaying import RequestChange
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _READ_SIZE = 2**16
@@ -195,7 +195,7 @@ class _Send:
         except Poisoned:
             return self._poisoned(request)
 
-    async def _put_in(self, request: Any, body: bytes, intervention: Guide | None) -> Request | None:
+    async def _put_in(self, request: Any, body: bytes, intervention: RequestChange | None) -> Request | None:
         """Puts an intervention into what is sent; the identity of that. The program has no part in this request."""
         if intervention is None:
             return None

@@ -1,7 +1,7 @@
-"""The ways in which HTTP clients are used: `python http_clients.py CLIENT MODE`.
+"""The ways in which HTTP clients are used: `python http_clients.py CLIENT MODE[,MODE…]`.
 
 The endpoint's URL is in ANCHORED_TEST_URL, with `/v1`. What the program got, byte by byte, is printed; the last line is
-the answer to a question that is asked after it.
+the answer to a question that is asked after it. REDIRECT_URL answers with a redirect to the endpoint, if it is set.
 """
 
 import asyncio
@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 URL = os.environ["ANCHORED_TEST_URL"] + "/chat/completions"
 NOWHERE = "http://127.0.0.1:1/v1/chat/completions"
+REDIRECTS = False if "REDIRECT_URL" not in os.environ else None
 EARLY = 3
 """Parts of a stream that are read before it is closed."""
 
@@ -78,7 +79,7 @@ class Urllib3:
         self.pool = urllib3.PoolManager(maxsize=10, retries=False)
 
     def whole(self, text, url=URL, timeout=20):
-        done = self.pool.request("POST", url, body=body_of(text), headers=HEADERS, timeout=timeout)
+        done = self.pool.request("POST", url, body=body_of(text), headers=HEADERS, timeout=timeout, retries=REDIRECTS)
         return done.status, done.data
 
     def parts(self, text, stream=True):
@@ -187,12 +188,14 @@ def run(client, mode):
     elif mode == "gzip":
         told(*client.whole("gzip"))
         told(b"".join(client.parts("gzip", stream=False)))
+    elif mode == "redirect":
+        told(*client.whole("redirect", os.environ["REDIRECT_URL"]))
     elif mode == "racing":
         with ThreadPoolExecutor(6) as pool:
             told(*pool.map(client.ask, ["racing"] * 6))
     else:
         raise SystemExit(f"no mode {mode}")
-    print(client.ask("the end"))
+    print(client.ask(f"the end of {mode}"))
 
 
 async def whole(session, text, url=URL, **kwargs):
@@ -287,16 +290,19 @@ async def run_aiohttp(mode):
                 async for part in done.content.iter_any():
                     told(len(part) > 0)
                     break
+        elif mode == "redirect":
+            told(*await whole(session, "redirect", os.environ["REDIRECT_URL"]))
         elif mode == "racing":
             told(*await asyncio.gather(*(ask(session, "racing") for _ in range(6))))
         else:
             raise SystemExit(f"no mode {mode}")
-        print(await ask(session, "the end"))
+        print(await ask(session, f"the end of {mode}"))
 
 
 CLIENTS = {"requests": Requests, "urllib3": Urllib3, "urllib": Urllib, "http.client": HttpClient}
-name, way = sys.argv[1:]
-if name == "aiohttp":
-    asyncio.run(run_aiohttp(way))
-else:
-    run(CLIENTS[name](), way)
+name, ways = sys.argv[1:]
+for way in ways.split(","):
+    if name == "aiohttp":
+        asyncio.run(run_aiohttp(way))
+    else:
+        run(CLIENTS[name](), way)

@@ -21,8 +21,8 @@ script = Script(
             name="retried",
             when=_asks("retried"),
             replies=[
-                Weighted(weight=0.5, reply=Reply.status(429)),
-                Weighted(weight=0.5, reply=ABOUT),
+                Weighted(weight=0.75, reply=Reply.status(429)),
+                Weighted(weight=0.25, reply=ABOUT),
             ],
         ),
         Rule(
