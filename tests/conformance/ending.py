@@ -169,10 +169,10 @@ while True:
     Misbehaviour(
         name="a connection outside the boundary before the anchor, swallowed; `--at 4`",
         body="""
-import urllib.request
+import socket
 ask('one')
 try:
-    urllib.request.urlopen(BASE + '/models')
+    socket.create_connection(BASE.partition('//')[2].partition('/')[0].split(':'))
 except OSError:
     pass
 for word in ('two', 'three'):

@@ -191,10 +191,9 @@ def client(name: str, way: str, *, needs: str = "") -> Refusal:
 
 
 IMPORTS = """
-import asyncio, http.client, json, socket, subprocess, urllib.request
+import http.client, json, socket, subprocess
 
 asked = json.dumps({"model": "scripted-1", "messages": [{"role": "user", "content": "aside"}]}).encode()
-url, typed = BASE + "/chat/completions", {"Content-Type": "application/json"}
 host, _, port = BASE.partition("//")[2].partition("/")[0].partition(":")
 
 
@@ -208,19 +207,10 @@ def by_hand():
 
 def by_lines():
     connection = http.client.HTTPConnection(host, int(port))
-    connection.request("POST", "/v1/chat/completions", asked, typed)
+    connection.putrequest("POST", "/v1/chat/completions")
+    connection.putheader("Content-Length", len(asked))
+    connection.endheaders(asked)
     connection.getresponse().read()
-
-
-async def later():
-    async with httpx.AsyncClient() as other:
-        await other.post(url, content=asked)
-
-
-async def by_aiohttp():
-    import aiohttp
-    async with aiohttp.ClientSession() as session, session.post(url, data=asked, headers=typed) as answer:
-        await answer.read()
 
 
 """
@@ -274,12 +264,8 @@ INSIDE = (
 )
 
 CLIENTS = (
-    client("`urllib.request`", "urllib.request.urlopen(urllib.request.Request(url, asked, typed)).read()"),
-    client("`http.client`", "by_lines()"),
+    client("`http.client`, by `putrequest`", "by_lines()"),
     client("a socket", "by_hand()"),
-    client("`httpx.AsyncClient`", "asyncio.run(later())"),
-    client("`requests`", "__import__('requests').post(url, data=asked, headers=typed)", needs="requests"),
-    client("`aiohttp`", "asyncio.run(by_aiohttp())", needs="aiohttp"),
     program(
         "`python -I` in the text of a shell command",
         IMPORTS + "ask('one')\nos.system(f\"{sys.executable} -I -c 'print(1)'\")\nask('two')\n",

@@ -234,7 +234,7 @@ ask("in process", httpx.Client(transport=in_process))
 @pytest.mark.parametrize(
     "way",
     [
-        "urllib.request.urlopen(BASE + '/models').read()",
+        "by_parts()",
         "socket.create_connection((host, port)).close()",
         "asyncio.run(later())",
         "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', (host, port))",
@@ -257,7 +257,14 @@ def test_connections_outside_the_boundary(plain: Stand, way: str) -> None:
 
 
 GUARD = """
-import asyncio, socket, urllib.parse, urllib.request
+import asyncio, http.client, socket, urllib.parse
+
+
+def by_parts():
+    connection = http.client.HTTPConnection(host, port)
+    connection.putrequest("GET", "/v1/models")
+    connection.endheaders()
+    connection.getresponse().read()
 
 
 async def later():

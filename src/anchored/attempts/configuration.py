@@ -182,7 +182,7 @@ def learned_configuration(recording: Recording) -> JsonObject:
         origin = str(recording.observation(event.position).get("origin", ""))
         if origin:
             origins.add(plain_origin(origin))
-        if event.begin.kind not in ("http", "execute_tool", "human_input"):
+        if event.begin.kind not in ("http", "execute_tool", "human_input", "retrieve"):
             models.add(event.begin.name)
             sampling.add(_sampling(recording.request(event.begin).get("body")))
     return {

@@ -71,6 +71,11 @@ class Passage:
 class Gate(Protocol):
     """The one thing that every door asks, and that every door tells what came of it."""
 
+    @property
+    def serving(self) -> bool:
+        """Whether crossings are served, or refused, and nothing is live."""
+        ...
+
     def declared(self, name: str, function: object) -> Declared:
         """What is declared of a tool's effect."""
         ...

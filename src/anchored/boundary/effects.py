@@ -36,3 +36,14 @@ def declared_by(function: object) -> str | None:
     """The effect that `@anchored.tool` declared on a function; None if none did."""
     effect = getattr(function, EFFECT_ATTRIBUTE, None)
     return effect if effect in EFFECTS else None
+
+
+class _Declaring:
+    """Stands for a function that an adapter does not have."""
+
+
+def declaring(effect: str | None) -> object:
+    """What declares an effect in a function's place, where a server's or framework's own word is all there is."""
+    stand_in = _Declaring()
+    setattr(stand_in, EFFECT_ATTRIBUTE, effect)
+    return stand_in

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Callable
 from typing import Any, cast
 
 from anchored.boundary.crossing import Gate, Passage
@@ -19,6 +21,33 @@ class RecordedToolError(Exception):
 
 
 _CANCELLATIONS = frozenset({"asyncio.exceptions.CancelledError", "trio.Cancelled"})
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+"""Where a live object is in memory, which its arguments' texts may say."""
+
+_KEPT: dict[str, tuple[Callable[[Any], object], Callable[[Any], Exception]]] = {}
+"""How the exceptions of a library are taken apart and put together, by class name."""
+
+
+def keep_by(kind: type[Exception], take: Callable[[Any], object], make: Callable[[Any], Exception]) -> None:
+    """Lets exceptions of one class, whose arguments hold live objects, be kept and raised again as what they were.
+
+    Args:
+        kind: exactly this class.
+        take: plain data that says what an exception is. Raises where there is none.
+        make: the exception that such data says; inverts `take`.
+    """
+    _KEPT[f"{kind.__module__}.{kind.__qualname__}"] = take, make
+
+
+def failure_parts(error: Exception) -> tuple[str, str, bytes | None]:
+    """An exception that another one holds, as plain data. `error_of_parts` inverts it."""
+    failure = failure_of(error)
+    return failure.error_class, failure.message, failure.arguments
+
+
+def error_of_parts(parts: tuple[str, str, bytes | None]) -> Exception:
+    """The exception that `failure_parts` gave, or one that stands for it."""
+    return rebuild(Failure(error_class=parts[0], message=parts[1], arguments=parts[2]))
 
 
 def is_cancellation(failure: Failure) -> bool:
@@ -40,15 +69,20 @@ def failure_of(error: BaseException) -> Failure:
         message = str(error)
     except Exception:  # the program's own `__str__` may raise
         message = ""
+    if name in _KEPT:
+        message = _ADDRESS.sub("", message)
     try:
-        arguments = encode_value(_parts(error))
+        arguments = encode_value(_parts(error, name))
     except Exception:  # and so may what tells how to rebuild it
         arguments = None
     return Failure(error_class=name, message=message, arguments=arguments)
 
 
-def _parts(error: BaseException) -> tuple[object, object]:
+def _parts(error: BaseException, name: str) -> tuple[object, object]:
     """What an exception can be rebuilt from: the arguments of its class, and its attributes."""
+    kept = _KEPT.get(name)
+    if kept is not None:
+        return kept[0](error), None
     made: Any = error.__reduce__()
     if made[0] is not type(error):
         raise TypeError("made by something else than its class")
@@ -66,7 +100,8 @@ def rebuild(failure: Failure) -> Exception:
             arguments, state = cast(
                 "tuple[tuple[object, ...], dict[str, object] | None]", decode_value(failure.arguments)
             )
-            error = kind(*arguments)
+            kept = _KEPT.get(failure.error_class)
+            error = kind(*arguments) if kept is None else kept[1](arguments)
             if state is not None:
                 error.__setstate__(state)
         except Exception:  # any constructor may refuse; the fallback below says what it was

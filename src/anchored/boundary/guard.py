@@ -1,6 +1,7 @@
 """The guard: sees every connection that Python opens, and asks the gate whether it may be.
 
-An audit hook cannot be removed and does not see native code (uvloop, curl) or other processes.
+An audit hook cannot be removed and does not see native code (curl; uvloop, for which there is `guard_uvloop`) or other
+processes.
 """
 
 from __future__ import annotations
@@ -58,29 +59,30 @@ def install_guard() -> None:
 
 def _audit(event: str, arguments: tuple[object, ...]) -> None:
     if event == "socket.connect":
-        address = arguments[1]
+        check_address(arguments[1])
     elif event in ("socket.sendto", "socket.sendmsg"):
-        address = arguments[1]
-        if address is None:
-            return
+        if arguments[1] is not None:
+            check_address(arguments[1])
     elif event in ("socket.gethostbyname", "socket.gethostbyaddr"):
-        if not _is_name(arguments[0]):
-            return
-        address = (arguments[0], "name")
+        check_name(arguments[0], "name")
     elif event == "socket.getaddrinfo":
-        host = arguments[0]
-        if not _is_name(host):
-            return
-        address = (host, arguments[1])
+        check_name(arguments[0], arguments[1])
     elif event in _SPAWNING:
-        _check_child(event, arguments)
-        return
-    else:
-        return
+        check_child(event, arguments)
+
+
+def check_address(address: object) -> None:
+    """A connection is about to be made to a socket address. Raises OSError if it must not be."""
     gate = current_gate()
     shown = _shown(address)
     if gate is not None and _MULTIPROCESSING not in shown:
         gate.connecting(shown, inside=inside_door())
+
+
+def check_name(host: object, port: object) -> None:
+    """A name is about to be looked up. Raises OSError if it must not be."""
+    if _is_name(host):
+        check_address((host, port))
 
 
 _SPAWNING = {"subprocess.Popen": 3, "os.exec": 2, "os.posix_spawn": 2, "os.system": 0}
@@ -123,6 +125,11 @@ def _clears(word: str) -> bool:
     return word in ("-", "--ignore-environment", "PYTHONPATH") or cluster or word.startswith("PYTHONPATH=")
 
 
+def unbound(environment: Mapping[str, str]) -> dict[str, str]:
+    """An environment without that by which the boundary comes."""
+    return {name: value for name, value in environment.items() if name != ATTEMPT_VARIABLE}
+
+
 def reads_program(command: Sequence[str]) -> bool:
     """Whether a Python command line takes the program from standard input."""
     letters, rest = _options(command[1:])
@@ -154,7 +161,8 @@ def _options(words: Sequence[str]) -> tuple[str, Sequence[str]]:
     return letters, words[place:]
 
 
-def _check_child(event: str, arguments: tuple[object, ...]) -> None:
+def check_child(event: str, arguments: tuple[object, ...]) -> None:
+    """A program is about to be started, as an audit event of _SPAWNING says. Raises OSError if it must not be."""
     gate = current_gate()
     if gate is None:
         return
@@ -171,7 +179,7 @@ def _check_child(event: str, arguments: tuple[object, ...]) -> None:
     words = _words(arguments[1])
     if kept and words == ["uname", "-p"]:  # the standard library's `platform`, which SDKs ask for their headers
         return
-    bound = kept and ignored_by(words) is None
+    bound = inside_door() or (kept and ignored_by(words) is None)  # what a door starts does that door's crossings
     inherits = environment is None or held is os.environ or passes_on_proxies(held)
     gate.spawning(executable, bound=bound, python=is_python(executable), inherits=inherits)
 

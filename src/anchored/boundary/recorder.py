@@ -46,6 +46,10 @@ class Recorder:
         self._told = True
         self._seen: set[str] = set()
 
+    @property
+    def serving(self) -> bool:
+        return False
+
     def declared(self, name: str, function: object) -> Declared:
         return self._declarations.of(name, function)
 

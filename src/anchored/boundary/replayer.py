@@ -125,6 +125,10 @@ class Replayer:
         self._programs: set[str] = set()
         self._origins = _origins(source, plan)
 
+    @property
+    def serving(self) -> bool:
+        return self._poisoned or not self._session.live
+
     def declared(self, name: str, function: object) -> Declared:
         return self._declarations.of(name, function)
 
@@ -521,7 +525,7 @@ class Replayer:
                     f"the tool {crossing.name!r} would run live with effect {effect or 'undeclared'}",
                     {"tool": crossing.name, "effect": effect},
                 )
-        elif crossing.kind != "human_input" and (crossing.kind != "http" or parent is None):
+        elif crossing.origin and (crossing.kind != "http" or parent is None):
             origin = plain_origin(crossing.origin)
             if origin not in self._origins:
                 raise self.poison(

@@ -48,8 +48,12 @@ _announcements: list[Callable[[Gate], None]] = []
 """What the installed adapters say of themselves to each new gate."""
 
 _TRANSPORTS = {
+    "aiohttp": "anchored.boundary.transport_aiohttp",
+    "http.client": "anchored.boundary.transport_stdlib",
     "httpx": "anchored.boundary.transport_httpx",
     "httpx2": "anchored.boundary.transport_httpx",
+    "urllib3": "anchored.boundary.transport_urllib3",
+    "uvloop": "anchored.boundary.guard_uvloop",
 }
 
 

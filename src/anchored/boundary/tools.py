@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 from contextlib import aclosing, contextmanager
 from contextvars import ContextVar
@@ -17,6 +18,7 @@ from anchored.boundary.lanes import inherit, inherited
 from anchored.boundary.process import current_gate
 from anchored.canonical import JsonObject
 from anchored.events import (
+    Kind,
     Outcome,
     Raised,
     ToolValue,
@@ -45,6 +47,25 @@ def _inside() -> str | None:
 
 
 inherit("inside_tool", _inside)
+_at_work: list[tuple[str, object]] = []
+"""Name and arguments of each tool that runs now, in any task or thread."""
+
+
+def is_at_work(name: str, arguments: dict[str, object]) -> bool:
+    """Whether the framework's own call of a tool server's tool runs now: its event stands for what goes to the server.
+
+    A framework may put the server's name before the tool's, and may call the server in another task.
+    """
+    return any(called.endswith(name) and given == arguments for called, given in list(_at_work))
+
+
+def _by_name(arguments: str | dict[str, object]) -> object:
+    if not isinstance(arguments, str):
+        return arguments
+    try:
+        return json.loads(arguments)
+    except ValueError:
+        return arguments
 
 
 class ToolCall:
@@ -62,6 +83,7 @@ class ToolCall:
         pack: the plain data that is recorded of a value. Raises Unreplayable if there is none.
         unpack: the value again; inverts `pack`.
         cancellable: wraps a wait that the program may cancel by means of its own, where it does not cancel the task.
+        kind: what kind of crossing; not every request to a tool server runs a tool.
     """
 
     def __init__(
@@ -78,13 +100,15 @@ class ToolCall:
         pack: Callable[[object], object] = lambda value: value,
         unpack: Callable[[object], object] = lambda value: value,
         cancellable: Callable[[Coroutine[object, object, None]], Awaitable[None]] = lambda wait: wait,
+        kind: Kind = "execute_tool",
     ) -> None:
         self._gate = gate
-        self._judge = judge
-        self._read_text = read_text
         self._pack = pack
         self._unpack = unpack
+        self._judge = judge
+        self._read_text = read_text
         self._cancellable = cancellable
+        self._arguments = _by_name(arguments)
         self._function = getattr(function, "__name__", None)
         declared = gate.declared(name, function)
         request = tool_request(name=name, arguments=arguments)
@@ -95,7 +119,7 @@ class ToolCall:
             except Unreplayable as error:
                 observation["unreplayable"] = f"arguments: {error}"
         self._crossing = Crossing(
-            kind="execute_tool",
+            kind=kind,
             actor=actor if actor is not None else current_actor(),
             name=name,
             call_id=call_id,
@@ -203,10 +227,13 @@ class ToolCall:
     def _running(self, passage: Passage) -> Generator[None]:
         """Around the tool's own code: what it does is enclosed by its event."""
         token = _INSIDE.set(self._function)
+        call = (self._crossing.name, self._arguments)
+        _at_work.append(call)
         try:
             with enclosed_by(passage.begin.position if passage.begin else None):
                 yield
         finally:
+            _at_work.remove(call)
             _INSIDE.reset(token)
 
     def _serve(self, passage: Passage) -> object:

@@ -20,9 +20,9 @@ def resolve_anchor(log: Log, run: str, position: int, intervention: Intervention
             result is of another kind than the event.
     """
     if isinstance(intervention, Guide):
-        position = _model_call(log, position, kinds=("execute_tool", "http", "human_input"))
+        position = _model_call(log, position, kinds=("execute_tool", "http", "human_input", "retrieve"))
     elif isinstance(intervention, (EditRequest, SwapModel, Call)):
-        position = _model_call(log, position, kinds=("execute_tool", "human_input"))
+        position = _model_call(log, position, kinds=("execute_tool", "human_input", "retrieve"))
     check_anchor(log, position)
     if isinstance(intervention, ReplaceResult):
         _check_fits(log, position, intervention)

@@ -1,0 +1,59 @@
+"""A tool server: `python mcp_server.py TRANSPORT [PORT]`. Each run of a tool appends a line to TOOL_LOG."""
+
+import os
+import sys
+
+try:
+    from mcp.server.mcpserver import MCPServer as Server
+except ImportError:
+    from mcp.server.fastmcp import FastMCP as Server
+from mcp.types import ToolAnnotations
+
+LOG = os.environ["TOOL_LOG"]
+camel = hasattr(ToolAnnotations(), "readOnlyHint")
+
+
+def hints(**said):
+    names = {"read_only": "readOnlyHint", "destructive": "destructiveHint", "idempotent": "idempotentHint"}
+    return ToolAnnotations.model_validate({names[name]: value for name, value in said.items()})
+
+
+transport, port = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0
+try:
+    server = Server("lamps", port=port) if port else Server("lamps")
+    options = {}
+except TypeError:
+    server = Server("lamps")
+    options = {"port": port}
+
+
+def note(line):
+    with open(LOG, "a", encoding="utf-8") as file:
+        file.write(line + "\n")
+
+
+note("server started")
+
+
+@server.tool(annotations=hints(read_only=True))
+def look(name: str) -> str:
+    """Looks at a lamp."""
+    note(f"look {name}")
+    return f"{name} is {'on' if os.path.exists(LOG) else 'off'} by {os.getpid()}"
+
+
+@server.tool(annotations=hints(read_only=False, idempotent=True))
+def switch(name: str, on: bool) -> dict:
+    """Switches a lamp."""
+    note(f"switch {name}")
+    return {"name": name, "on": on, "by": os.getpid()}
+
+
+@server.tool()
+def broken(name: str) -> str:
+    """Fails."""
+    note(f"broken {name}")
+    raise ValueError(f"no lamp {name} by {os.getpid()}")
+
+
+server.run(transport, **(options if transport != "stdio" else {}))
