@@ -247,9 +247,9 @@ INSIDE = (
         calls=2,
     ),
     program(
-        "two threads with the same request",
-        "import threading\nfor _ in range(2):\n    thread = threading.Thread(target=ask, args=('same',))\n"
-        "    thread.start()\n    thread.join()\n",
+        "two threads of unknown origin with the same request",
+        "import _thread, threading\nfor _ in range(2):\n    done = threading.Event()\n"
+        "    _thread.start_new_thread(lambda: (ask('same'), done.set()), ())\n    done.wait()\n",
         "",
         "identical, and of several threads",
         calls=2,

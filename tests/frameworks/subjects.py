@@ -61,7 +61,44 @@ RACING = {
     "async": ("different",),
     "error": ("timed_out",),
 }
+CREWAI = {
+    "full replay": ("sequential",),
+    "parallel": ("parallel", "async_tasks", "kickoff_async", "identical"),
+    "nested": ("delegation", "hierarchical"),
+    "stream": ("stream", "crew_stream"),
+    "async": ("akickoff",),
+    "error": ("tool_error", "retry", "sdk_retry"),
+}
+AUTOGEN = {
+    "full replay": ("selector", "magentic", "round_robin"),
+    "parallel": ("parallel_tools", "graph_shared", "graph_separate", "twins"),
+    "nested": ("agent_tool", "team_tool"),
+    "stream": ("streamed",),
+    "async": ("round_robin", "magentic"),
+    "error": ("tool_error", "cancelled_tool", "limited", "failing"),
+}
+AG2 = {
+    "full replay": ("single", "hub"),
+    "parallel": ("parallel", "identical"),
+    "nested": ("nested", "subtasks"),
+    "stream": ("stream",),
+    "async": ("discussion", "workflow"),
+    "error": ("429", "500", "tool-error"),
+}
+AG2_CLASSIC = {
+    "full replay": ("single", "group"),
+    "parallel": ("parallel", "threads", "identical"),
+    "nested": ("nested", "nested-async"),
+    "stream": ("stream", "stream-async"),
+    "async": ("single-async", "group-async"),
+    "error": ("429", "tool-error", "tool-error-async"),
+}
 SUBJECTS = [
-    stood("racing calls, openai 2", OPENAI2, "racing.py", "racing_script.py", RACING),
-    stood("racing calls, openai 3", OPENAI3, "racing.py", "racing_script.py", RACING),
+    stood("AG2 0.13.3", OPENAI2, "ag2_classic_teams.py", "ag2_script.py", AG2_CLASSIC),
+    stood("AG2 1.2.1", OPENAI3, "ag2_agents.py", "ag2_script.py", AG2),
+    stood("AutoGen 0.7.5, openai 2", OPENAI2, "autogen_teams.py", "autogen_script.py", AUTOGEN),
+    stood("AutoGen 0.7.5, openai 3", OPENAI3, "autogen_teams.py", "autogen_script.py", AUTOGEN),
+    stood("CrewAI 1.15.30", OPENAI2, "crewai_crews.py", "crewai_script.py", CREWAI),
+    stood("plain calls that race, openai 2", OPENAI2, "racing.py", "racing_script.py", RACING),
+    stood("plain calls that race, openai 3", OPENAI3, "racing.py", "racing_script.py", RACING),
 ]

@@ -66,7 +66,7 @@ def test_actors_parents_edges_and_final_answer_of_a_subagent(ag2: Stand) -> None
     """R4-03: who acts, inside of what; edges written down by hand. The outer agent has the last word."""
     recorded(ag2, "nested", "nested")
     shown = ag2.show("nested")
-    events = [(event["position"], event["actor"], event["name"], event["parent"]) for event in shown["events"]]
+    events = [(event["position"], event["agent"], event["name"], event["parent"]) for event in shown["events"]]
     assert events == [
         (0, "main", "scripted-1", None),
         (2, "main", "task_helper", None),
@@ -86,9 +86,9 @@ def test_actors_parents_edges_and_final_answer_of_a_subagent(ag2: Stand) -> None
     assert edges == {
         0: [],
         2: [(1, "call_id")],
-        3: [],
-        5: [(4, "call_id")],
-        7: [(4, "call_id"), (6, "call_id")],
+        3: [(2, "parent")],
+        5: [(2, "parent"), (4, "call_id")],
+        7: [(2, "parent"), (4, "call_id"), (6, "call_id")],
         10: [(1, "call_id"), (9, "call_id")],
     }
     assert shown["final"]["source"] == "adapter"

@@ -34,16 +34,17 @@ Judge: TypeAlias = Callable[[object], Outcome]
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
-_INSIDE: ContextVar[str | None] = ContextVar("anchored_inside_tool")
-"""Name of the function that an adapter is running as a tool, so that its own decorator records it no second time."""
+_Names: TypeAlias = tuple[str | None, ...]
+_INSIDE: ContextVar[_Names] = ContextVar("anchored_inside_tool")
+"""Names of the tool that an adapter is running and of its function: its own decorator records it no second time."""
 
 
-def _inside() -> str | None:
-    """That name here; frameworks run functions in threads, which have it from where they were started."""
+def _inside() -> _Names:
+    """Those names here; frameworks run functions in threads, which have them from where they were started."""
     try:
         return _INSIDE.get()
     except LookupError:
-        return cast("str | None", inherited("inside_tool"))
+        return cast("_Names", inherited("inside_tool") or ())
 
 
 inherit("inside_tool", _inside)
@@ -226,7 +227,7 @@ class ToolCall:
     @contextmanager
     def _running(self, passage: Passage) -> Generator[None]:
         """Around the tool's own code: what it does is enclosed by its event."""
-        token = _INSIDE.set(self._function)
+        token = _INSIDE.set((self._function, self._crossing.name))
         call = (self._crossing.name, self._arguments)
         _at_work.append(call)
         try:
@@ -306,8 +307,8 @@ def tool(*, effect: Effect) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
         def observed(*args: _P.args, **kwargs: _P.kwargs) -> _R:
             gate = current_gate()
             bound = None if gate is None else _bound(function, args, kwargs)
-            if gate is None or bound is None or _inside() == name:
-                token = _INSIDE.set(None)
+            if gate is None or bound is None or {name, observed.__name__} & set(_inside()):
+                token = _INSIDE.set(())
                 try:
                     return function(*args, **kwargs)
                 finally:
@@ -328,8 +329,8 @@ def _awaited(function: Callable[..., Awaitable[object]], name: str, effect: Effe
     async def observed(*args: object, **kwargs: object) -> object:
         gate = current_gate()
         bound = None if gate is None else _bound(function, args, kwargs)
-        if gate is None or bound is None or _inside() == name:
-            token = _INSIDE.set(None)
+        if gate is None or bound is None or {name, observed.__name__} & set(_inside()):
+            token = _INSIDE.set(())
             try:
                 return await function(*args, **kwargs)
             finally:

@@ -34,7 +34,7 @@ from autogen_ext.models.openai import OpenAIChatCompletionClient
 from pydantic import BaseModel
 
 warnings.filterwarnings("ignore")
-CITY = os.environ.get("CITY", "Oslo")
+CITY = os.environ.get("CITY", "Bergen" if os.environ.get("ANCHORED_TEST_CHANGE") == "prompt" else "Oslo")
 """Stands in every task; another one makes another run."""
 
 
