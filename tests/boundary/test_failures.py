@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from anchored.boundary.failures import RecordedToolError, failure_of, rebuild
+from anchored.boundary.failures import RecordedToolError, failure_of, keep_by, rebuild
 
 
 class Plain(Exception):
@@ -45,3 +45,23 @@ def test_only_exceptions_are_built(name: str) -> None:
     failure = failure_of(ValueError("true"))
     named = type(failure)(error_class=name, message="true", arguments=failure.arguments)
     assert isinstance(rebuild(named), RecordedToolError)
+
+
+class Holding(Exception):
+    """As clients make them: it holds a live object, whose address is in its text."""
+
+    def __init__(self, held: object, code: int) -> None:
+        super().__init__(held, code)
+        self.code = code
+
+
+def test_a_library_says_how_its_exceptions_are_kept() -> None:
+    """Issue 4: errors of aiohttp and urllib3, which hold connections, are raised again as their classes."""
+    assert isinstance(rebuild(failure_of(Holding(object(), 7))), RecordedToolError)
+    keep_by(Holding, lambda error: [error.code], lambda parts: Holding(object(), parts[0]))
+    failure = failure_of(Holding(object(), 7))
+    again = rebuild(failure)
+    assert type(again) is Holding
+    assert again.code == 7
+    assert " at 0x" not in failure.message
+    assert failure_of(again) == failure

@@ -14,6 +14,8 @@ from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from anchored.boundary import ToolCall, current_gate
+
 URL = os.environ["ANCHORED_TEST_URL"] + "/chat/completions"
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
 
@@ -35,6 +37,28 @@ def shown(result):
     return result.model_dump_json(by_alias=True, exclude_none=True)
 
 
+async def by_framework(session, arguments):
+    """A framework's own tool call, known to the boundary, that reaches the server in a task of its own."""
+    asked, gate = asyncio.Queue(), current_gate()
+
+    async def serve():
+        given, answer = await asked.get()
+        answer.set_result(await session.call_tool("look", given))
+
+    async def reach():
+        answer = asyncio.get_running_loop().create_future()
+        await asked.put((arguments, answer))
+        return shown(await answer)
+
+    task = asyncio.create_task(serve())
+    try:
+        if gate is None:
+            return await reach()
+        return await ToolCall(gate, actor="a framework", name="lamps_look", arguments=arguments).run_async(reach)
+    finally:
+        task.cancel()
+
+
 async def main(mode):
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(httpx.AsyncClient())
@@ -49,6 +73,7 @@ async def main(mode):
         print(await ask(client, f"{first} {looked}"))
         print(shown(await session.call_tool("switch", {"name": "the lamp", "on": True})))
         print(shown(await session.call_tool("broken", {"name": "that lamp"})))
+        print(await by_framework(session, {"name": "lamp 0"}))
         both = await asyncio.gather(*(session.call_tool("look", {"name": f"lamp {number}"}) for number in (1, 2)))
         print(*map(shown, both))
         print(await ask(client, " ".join(map(shown, both))))
