@@ -1,6 +1,6 @@
 """Issue 4: every framework, exactly. Each cell of docs/frameworks.md is one of these tests.
 
-`make conformance` tries each cell 20 times or more; `make test` a sample.
+`make conformance` tries each cell 20 times or more; `make test` tries two cells of each framework twice.
 """
 
 from __future__ import annotations
@@ -20,9 +20,15 @@ from anchored.testing.conformance import COLUMNS, Column, Conformance
 
 from .subjects import SUBJECTS, Stood
 
-ATTEMPTS = int(os.environ.get("ANCHORED_CONFORMANCE", "2"))
+ATTEMPTS = int(os.environ.get("ANCHORED_CONFORMANCE", "0"))
+SAMPLE = ("parallel", "swallowed divergence")
 ALWAYS = ("record", "control", "guided", "swallowed divergence", "hang")
-CELLS = [(stood, column) for stood in SUBJECTS for column in COLUMNS if column in (*stood.subject.modes, *ALWAYS)]
+CELLS = [
+    (stood, column)
+    for stood in SUBJECTS
+    for column in (COLUMNS if ATTEMPTS else SAMPLE)
+    if column in (*stood.subject.modes, *ALWAYS)
+]
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +70,6 @@ def test_cell(
     """All attempts did what they must, or were refused where that is allowed; none crossed."""
     if not stood.python.exists():
         pytest.skip(f"{stood.python.parent.parent.name} is not there: make stands")
-    cell = conformance(stood).try_column(cast("Column", column), ATTEMPTS)
+    cell = conformance(stood).try_column(cast("Column", column), ATTEMPTS or 2)
     record_property("cell", json.dumps(asdict(cell)))
     assert cell.holds, "\n".join([f"{cell.exact} exact, {cell.refused} refused, {cell.crossed} crossed", *cell.failed])
