@@ -3,14 +3,21 @@
 import os
 import sys
 
+LOG = os.environ["TOOL_LOG"]
+
+
+def note(line):
+    with open(LOG, "a", encoding="utf-8") as file:
+        file.write(line + "\n")
+
+
+note("server started")  # before what takes long, since a program may end soon
+
 try:
     from mcp.server.mcpserver import MCPServer as Server
 except ImportError:
     from mcp.server.fastmcp import FastMCP as Server
-from mcp.types import ToolAnnotations
-
-LOG = os.environ["TOOL_LOG"]
-camel = hasattr(ToolAnnotations(), "readOnlyHint")
+from mcp.types import ToolAnnotations  # noqa: E402
 
 
 def hints(**said):
@@ -25,14 +32,6 @@ try:
 except TypeError:
     server = Server("lamps")
     options = {"port": port}
-
-
-def note(line):
-    with open(LOG, "a", encoding="utf-8") as file:
-        file.write(line + "\n")
-
-
-note("server started")
 
 
 @server.tool(annotations=hints(read_only=True))
