@@ -66,7 +66,17 @@ MEANING: dict[Level, str] = {
 }
 ABOUT = ("mode", "source", "replay", "anchor", "regenerated")
 # In no leaf file: whoever alters these and rehashes the receipt is found out at neither level.
-STATED = ("plan", "intervention", "changed", "carried", "effects", "normalisations", "unobserved", "counts")
+STATED = (
+    "plan",
+    "intervention",
+    "changed",
+    "carried",
+    "effects",
+    "normalisations",
+    "unobserved",
+    "background",
+    "counts",
+)
 
 
 class Refused(Exception):
@@ -239,6 +249,7 @@ RECEIPT: Schema = {
         "effects": {"allow": FLAG, "declarations": Nullable(HASH)},
         "normalisations": Array(NAME, most=NAMES_LIMIT, ordered=True),
         "unobserved": Array(NAME, most=NAMES_LIMIT, ordered=True),
+        "background": Array(NAME, most=NAMES_LIMIT, ordered=True),
         "recorder": one_of("in-process"),
         "counts": dict.fromkeys(
             ("served", "live", "replaced", "carried", "covered", "containers", "substituted"), COUNT

@@ -114,6 +114,7 @@ def replay(
     folder: str | Path | None = None,
     effects: Literal["refuse", "allow"] = "refuse",
     allow_unobserved: Sequence[str] = (),
+    background: Sequence[str] = (),
     map_url: Sequence[tuple[str, str]] = (),
     check: str | Sequence[str] | None = None,
     grace: float = 3.0,
@@ -139,6 +140,7 @@ def replay(
         folder: where the program runs; where it was recorded if None, and for a run file here.
         effects: what to do with tools without a harmless declared effect that would run live.
         allow_unobserved: hosts that may be reached outside the boundary.
+        background: patterns (HOST[:PORT][/PATH]) of HTTP requests that are answered locally, outside the order.
         map_url: (recorded origin, origin to call in its place).
         check: a command that reads the answer and ends with 0 if it is right; the recording's own if None.
         grace: seconds from a divergence to the end of the program.
@@ -193,6 +195,7 @@ def replay(
             effects_allowed=effects == "allow",
             unobserved=tuple(allow_unobserved),
             origins=tuple(map_url),
+            background=tuple(background),
             patience=patience,
             check=_check(check, where),
             folder=where,

@@ -24,6 +24,11 @@ def test_effects_keep_their_order(tmp_path: Path) -> None:
     }
 
 
+def test_patterns_of_background_requests(tmp_path: Path) -> None:
+    (tmp_path / "anchored.toml").write_text('background = ["t.example.com/*", "127.0.0.1/beat"]\n[effects]\n')
+    assert read_project(tmp_path).background == ("t.example.com/*", "127.0.0.1/beat")
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -37,6 +42,10 @@ def test_effects_keep_their_order(tmp_path: Path) -> None:
         "[environment]\nkeep = ['LD_PRELOAD']",
         "[environment]\nkeep = ['PYTHONPATH']",
         "[effects",
+        "background = 't.example.com'",
+        "background = [1]",
+        "background = ['https://t.example.com']",
+        "background = ['']",
     ],
 )
 def test_bad_files_are_refused_with_what_to_do(tmp_path: Path, text: str) -> None:

@@ -82,6 +82,9 @@ def told(replay: Recording, plan: ReplayPlan, attempt: int = 1) -> Recording:
         replayed=Replayed(source=plan.source, plan=dict(plan.document()), attempt=attempt),
     )
     notes = [Note(kind="unobserved", document={"address": address, "process": 1}) for address in UNOBSERVED]
+    for origin in ("https://t.example.com:443", "http://127.0.0.1:80", "http://127.0.0.1:81"):
+        beat: dict[str, Any] = {"method": "POST", "origin": origin, "path": "/beat", "status": 200}
+        notes.append(Note(kind="background", document=beat))
     return replace(replay, opening=opening, notes=notes)
 
 
@@ -251,10 +254,11 @@ def test_a_receipt_holds_no_content_and_no_times(held: Case) -> None:
 
 
 def test_what_was_declared_is_told() -> None:
-    """Design, Receipts: normalisations, effects and unobserved hosts."""
+    """Design, Receipts: normalisations, effects, unobserved hosts and background requests."""
     predicate: Any = CASES["new"].statement["predicate"]
     assert predicate["normalisations"] == ["map-url https://api.example.com=https://proxy.example.com"]
     assert predicate["unobserved"] == ["a.example.com:443", "b.example.com:443"]
+    assert predicate["background"] == ["POST 127.0.0.1/beat", "POST t.example.com/beat"]
     assert predicate["effects"] == {"allow": True, "declarations": CASES["new"].plan.declarations_digest}
     assert predicate["intervention"]["kind"] == "guide"
     assert predicate["counts"] == asdict(counts_of(CASES["new"].replay, CASES["new"].plan))
@@ -469,6 +473,7 @@ FREE = (
     "effects",
     "normalisations",
     "unobserved",
+    "background",
     "counts",
     "configuration",
     "digest",
@@ -619,6 +624,7 @@ def test_an_anchor_that_was_moved_throughout_does_not_match() -> None:
         ("new", "effects", {"allow": False, "declarations": None}),
         ("new", "normalisations", []),
         ("new", "unobserved", []),
+        ("new", "background", []),
         (
             "control",
             "counts",

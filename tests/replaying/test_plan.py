@@ -35,6 +35,7 @@ PLAN = ReplayPlan(
     effects_allowed=True,
     declarations=(("search*", "read"), ("*", "none")),
     unobserved=("example.com",),
+    background=("example.com/beat",),
     origins=(("https://a", "https://b"),),
 )
 
@@ -53,6 +54,7 @@ plans = st.builds(
     effects_allowed=st.booleans(),
     declarations=st.lists(st.tuples(words, words), max_size=2).map(tuple),
     unobserved=st.lists(words, max_size=2).map(tuple),
+    background=st.lists(words, max_size=2).map(tuple),
     origins=st.lists(st.tuples(words, words), max_size=2).map(tuple),
 )
 
@@ -89,6 +91,7 @@ def test_digests_are_equal_exactly_if_plans_are(one: ReplayPlan, other: ReplayPl
         {"declarations": ()},
         {"declarations": (("*", "none"), ("search*", "read"))},
         {"unobserved": ()},
+        {"background": ()},
         {"origins": ()},
         {"origins": (("https://b", "https://a"),)},
     ],
@@ -181,6 +184,7 @@ def test_a_malformed_anchor_is_refused(change: dict[str, Any]) -> None:
         {"command": "python"},
         {"command": [1]},
         {"unobserved": "host"},
+        {"background": "host"},
         {"origins": [["a"]]},
         {"origins": ["ab"]},
         {"declarations": [["a", "b", "c"]]},

@@ -166,6 +166,7 @@ class Builder:
             "carried": carried,
             "normalisations": ["uuid", "zeit-\u00fcber"],
             "unobserved": ["api.example.org"],
+            "background": ["POST telemetry.example.org/v1/traces"],
             "recorder": "in-process",
             "counts": {
                 "served": 3,
@@ -542,7 +543,8 @@ def test_fields_added_or_missing_at_any_level_are_refused_even_if_rehashed(name:
             for other in others:
                 if other != value and (place, other) != (("predicate", "anchor"), None):
                     hard = place[:2] not in {
-                        ("predicate", n) for n in ("changed", "carried", "normalisations", "unobserved", "proofs")
+                        ("predicate", n)
+                        for n in ("changed", "carried", "normalisations", "unobserved", "background", "proofs")
                     }
                     error = refused(jcs(sealed(put(receipt, place, other)))) if hard or other != [] else None
                     assert error is None or error.step == 3
@@ -562,7 +564,7 @@ def test_items_added_to_any_array() -> None:
                 assert refused(jcs(sealed(put(receipt, at, other)))).step == 8
 
 
-@pytest.mark.parametrize("name", ["changed", "normalisations", "unobserved"])
+@pytest.mark.parametrize("name", ["changed", "normalisations", "unobserved", "background"])
 def test_lists_of_names_are_bounded(name: str) -> None:
     at = ("predicate", name)
     """Sorted, each once, so that one replay has one receipt."""
@@ -619,6 +621,7 @@ FREE = {
     "normalisations.0",
     "normalisations.1",
     "unobserved.0",
+    "background.0",
     *(f"counts.{name}" for name in ("served", "live", "replaced", "covered", "containers", "substituted")),
     "carried.0.event",
     "carried.0.result",
@@ -1125,7 +1128,7 @@ def test_nothing_from_a_receipt_reaches_the_terminal_unescaped(files: list[Path]
     """Terminal sequences, line breaks, DEL, C1 controls, bidi and zero-width characters, in values and in keys."""
     nasty = "\x1b[2J\x1b]0;x\x07\r\n\x7f\x9b31m\u202e\u2066\u200b\u2028\ufeff\U000e0001\u00fc"
     receipt = GOOD["new"].receipt
-    for place in ("changed", "normalisations", "unobserved"):
+    for place in ("changed", "normalisations", "unobserved", "background"):
         receipt = put(receipt, ("predicate", place), [nasty])
     receipt = put(receipt, ("predicate", "intervention", "kind"), nasty)
     bad = [put(receipt, ("predicate", "mode"), nasty), {**receipt, nasty[:10]: 1}, {**receipt, "predicateType": nasty}]

@@ -19,6 +19,7 @@ from anchored.canonical import Json, JsonObject, digest
 from anchored.errors import UsageError
 from anchored.graph import EDGE_RULES
 from anchored.recording import Recording
+from anchored.replaying import check_pattern
 
 PROJECT_FILE = "anchored.toml"
 _NOBODY: JsonObject = {}
@@ -43,10 +44,12 @@ class Project:
     Attributes:
         effects: (pattern over tool names, effect), in the file's order.
         environment: names of further environment variables to keep in recordings.
+        background: patterns of HTTP requests that are no events.
     """
 
     effects: tuple[tuple[str, str], ...] = ()
     environment: tuple[str, ...] = ()
+    background: tuple[str, ...] = ()
 
 
 def current_folder() -> Path:
@@ -79,21 +82,23 @@ def read_project(folder: Path) -> Project:
         return Project()
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise _bad_project(path, str(error)) from error
-    unknown = set(content) - {"effects", "environment"}
+    unknown = set(content) - {"background", "effects", "environment"}
     if unknown:
         raise _bad_project(path, f"unknown table {sorted(unknown)[0]!r}")
     effects = _table(path, content, "effects")
     for pattern, effect in effects.items():
         if effect not in EFFECTS:
             raise _bad_project(path, f"effect {effect!r} of {pattern!r}")
-    environment = _table(path, content, "environment").get("keep", [])
-    if not isinstance(environment, list) or not all(isinstance(name, str) for name in cast("list[Any]", environment)):
-        raise _bad_project(path, f"environment.keep = {environment!r}")
-    names = tuple(cast("list[str]", environment))
+    names = _texts(path, "environment.keep", _table(path, content, "environment").get("keep", []))
     for name in names:
         if _is_never_kept(name):
             raise _bad_project(path, f"environment.keep names {name}")
-    return Project(effects=tuple(effects.items()), environment=names)
+    background = _texts(path, "background", content.get("background", []))
+    try:
+        patterns = tuple(map(check_pattern, background))
+    except UsageError as error:
+        raise _bad_project(path, f"background = {error.found!r}") from error
+    return Project(effects=tuple(effects.items()), environment=names, background=patterns)
 
 
 def _is_never_kept(name: str) -> bool:
@@ -165,6 +170,7 @@ def declared_configuration(
         "hash_seed": hash_seed,
         "edge_rules": EDGE_RULES,
         "effects": [[pattern, effect] for pattern, effect in project.effects],
+        "background": list(project.background),
     }
 
 
@@ -197,6 +203,15 @@ def learned_configuration(recording: Recording) -> JsonObject:
         "models": list[Json](sorted(models)),
         "sampling": list[Json](sorted(sampling)),
     }
+
+
+def all_patterns(*given: Iterable[str]) -> tuple[str, ...]:
+    """Patterns of background requests from several places: each once, in order.
+
+    Raises:
+        UsageError: one is none.
+    """
+    return tuple(dict.fromkeys(check_pattern(pattern) for patterns in given for pattern in patterns))
 
 
 def standard_input(recording: Recording) -> bytes:
@@ -239,10 +254,20 @@ def _table(path: Path, content: dict[str, Any], name: str) -> dict[str, Any]:
     return cast("dict[str, Any]", table)
 
 
+def _texts(path: Path, name: str, held: object) -> tuple[str, ...]:
+    items = cast("list[object]", held) if isinstance(held, list) else [held]
+    if not isinstance(held, list) or not all(isinstance(item, str) for item in items):
+        raise _bad_project(path, f"{name} = {held!r}")
+    return tuple(map(str, items))
+
+
 def _bad_project(path: Path, found: str) -> UsageError:
     return UsageError(
         f"{PROJECT_FILE} cannot be read.",
-        expected='a table [effects] with lines such as "search*" = "read", and [environment] with keep = ["NAME"]',
+        expected=(
+            'a table [effects] with lines such as "search*" = "read", [environment] with keep = ["NAME"], and above '
+            'both background = ["HOST/PATH"]'
+        ),
         found=f"{path}: {found}",
         next_step=f"Correct the file; effects are {', '.join(EFFECTS)}.",
     )

@@ -103,7 +103,9 @@ def record_block(
     )
     journal = FileJournal(library.path(name))
     declarations = Declarations(project.effects)
-    recorder = Recorder(journal, time.time_ns, declarations, look=lambda: loaded(folder, folder))
+    recorder = Recorder(
+        journal, time.time_ns, declarations, background=project.background, look=lambda: loaded(folder, folder)
+    )
     run = Run(name)
     status = 0
     process = os.getpid()

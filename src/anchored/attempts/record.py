@@ -8,11 +8,17 @@ import secrets
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from anchored.attempts.check import run_check
-from anchored.attempts.configuration import Project, declared_configuration, learned_configuration, read_project
+from anchored.attempts.configuration import (
+    Project,
+    all_patterns,
+    declared_configuration,
+    learned_configuration,
+    read_project,
+)
 from anchored.attempts.launch import Launch, check_command, launch
 from anchored.attempts.processes import processes_of
 from anchored.attempts.watch import Ended, Timing, watch
@@ -60,6 +66,7 @@ def record(
     check: tuple[str, ...] | None = None,
     quiet: bool = False,
     without: Sequence[str] = (),
+    background: Sequence[str] = (),
 ) -> Recorded:
     """Runs a program for real and records it.
 
@@ -73,13 +80,15 @@ def record(
         check: a command that reads the answer and judges it.
         quiet: the program's standard output goes to standard error.
         without: names of adapters to leave out, in its replays too.
+        background: patterns of HTTP requests that are no events, besides the project's; in its replays too.
 
     Raises:
-        UsageError: there is no such program, or a run of this name already.
+        UsageError: there is no such program, a run of this name already, or a pattern that is none.
         RecordingLost: the program ran, and what was recorded of it cannot be read.
     """
     check_command(command, folder)
     project = read_project(folder)
+    project = replace(project, background=all_patterns(project.background, background))
     hash_seed = os.environ.get("PYTHONHASHSEED", "")
     if not hash_seed.isdigit():
         hash_seed = str(secrets.randbelow(2**32))
@@ -154,6 +163,7 @@ def open_run(
         "mode": "record",
         "folder": str(folder),
         "declarations": [[pattern, effect] for pattern, effect in project.effects],
+        "background": list(project.background),
         "created": str(time.time_ns()),
     }
     if name is None:
@@ -254,6 +264,10 @@ def unobserved(recording: Recording) -> list[str]:
         for note in recording.notes_of("unobserved")
     ]
     found += [f"{note['kind']} {note['name']} from process {note['process']}" for note in recording.notes_of("foreign")]
+    found += [
+        f"--background {note['pattern']} matches a model call, {note['name']}: no replay of this is admitted"
+        for note in recording.notes_of("background_refused")
+    ]
     found += [f"all from entry {note['position']} on: {note['reason']}" for note in recording.notes_of("incomplete")]
     return found
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from anchored.attempts.check import Checked, checked
-from anchored.attempts.configuration import Project, git_head, restored_environment, standard_input
+from anchored.attempts.configuration import Project, all_patterns, git_head, restored_environment, standard_input
 from anchored.attempts.forking import ForkServer
 from anchored.attempts.intervene import check_applies
 from anchored.attempts.launch import Launch, check_boundary, check_command, launch
@@ -30,6 +30,7 @@ from anchored.replaying import (
     Intervention,
     ReplayPlan,
     changed_since,
+    check_not_recorded,
     check_replayable,
     divergence_lines,
     resolve_anchor,
@@ -53,6 +54,7 @@ class ReplayRequest:
         effects_allowed: tools without a harmless declared effect may run live.
         unobserved: hosts that may be reached outside the boundary.
         origins: recorded origin → origin to use instead.
+        background: patterns of HTTP requests that are answered locally, besides the recording's.
         patience: seconds that a request may wait for its turn.
         check: a command that reads the answer and judges it; the recording's own if None.
         folder: where the program runs; where it was recorded if None.
@@ -68,6 +70,7 @@ class ReplayRequest:
     effects_allowed: bool = False
     unobserved: tuple[str, ...] = ()
     origins: tuple[tuple[str, str], ...] = ()
+    background: tuple[str, ...] = ()
     patience: float = 5.0
     check: tuple[str, ...] | None = None
     folder: Path | None = None
@@ -138,6 +141,9 @@ class Replay:
         lines = [f"{self.name}: {first} ({self.seconds:.1f} s)"]
         if divergence is not None:
             lines += divergence_lines(divergence)
+        place = (verdict.details or {}).get("background")
+        if place is not None:
+            lines.append(f"  if that is telemetry or a heartbeat: record again with --background {visible(str(place))}")
         if self.changed:
             lines.append(f"  changed since the recording: {changed_words(self.changed)}")
         ended_early = verdict.kind in ("crashed", "failed") or (divergence is not None and divergence.kind == "missing")
@@ -184,6 +190,9 @@ def make_plan(source: Recording, request: ReplayRequest, project: Project) -> Re
         anchored=anchor is not None,
         effects_allowed=request.effects_allowed,
     )
+    recorded = cast("list[str]", source.opening.configuration.get("background", []))
+    background = all_patterns(recorded, request.background)
+    check_not_recorded(source, background, size=anchor.position if anchor else len(source.log))
     return ReplayPlan(
         source=source.digest,
         anchor=anchor,
@@ -193,6 +202,7 @@ def make_plan(source: Recording, request: ReplayRequest, project: Project) -> Re
         declarations=project.effects,
         unobserved=request.unobserved,
         origins=request.origins,
+        background=background,
     )
 
 
@@ -256,6 +266,7 @@ def replay(
         "folder": str(folder),
         "git_head": git_head(folder),
         "effects": [[pattern, effect] for pattern, effect in project.effects],
+        "background": list(plan.background),
     }
     opening = Opening(
         format=FORMAT,

@@ -112,6 +112,12 @@ def take_choice() -> int | None:
     return held.pop() if held else None
 
 
+def give_choice_back(event: int | None) -> None:
+    """What asked was no event: the choice that `take_choice` gave is for the next that asks."""
+    if event is not None:
+        _CHOICE.get([]).append(event)
+
+
 async def stepwise(
     stream: AsyncGenerator[_Item], around: Callable[[], AbstractContextManager[None]]
 ) -> AsyncGenerator[_Item]:

@@ -33,6 +33,8 @@ class Crossing:
         declared: effect and its details, as declared in the program or project.
         may_write: it may change the world, so its begin is on the disk before it goes out.
         origin: scheme, host and port for HTTP; empty for tools.
+        method: of an HTTP request; empty for tools.
+        path: of an HTTP request as sent, without the query; empty for tools.
         observation: what is kept outside of identity.
         chosen_by: begin of the event by which the actor was chosen, where this is the first event after the choice.
     """
@@ -45,8 +47,25 @@ class Crossing:
     declared: Declared
     may_write: bool
     origin: str = ""
+    method: str = ""
+    path: str = ""
     observation: JsonObject
     chosen_by: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Background:
+    """An HTTP request that is declared as background, and is no event of the log.
+
+    Attributes:
+        method: in upper case.
+        origin: scheme, host and port.
+        path: as sent, without the query.
+    """
+
+    method: str
+    origin: str
+    path: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,10 +74,11 @@ class Passage:
 
     Attributes:
         action: `live` (do it), `serve` (hand out `result`), or `enter` (a container: run its code, serve what it asks).
-        begin: its begin entry; None where nothing is recorded (another process, or a store that failed).
+        begin: its begin entry; None where nothing is recorded (background, another process, or a store that failed).
         result: what to hand out, for `serve`.
         outcome: the recorded outcome, for `serve`.
         intervention: what to change in a copy of the request, for `live` at the anchor.
+        background: what is live and no event, while recording.
     """
 
     action: Literal["live", "serve", "enter"]
@@ -66,6 +86,7 @@ class Passage:
     result: Result | None = None
     outcome: Outcome = Outcome.UNKNOWN
     intervention: RequestChange | None = None
+    background: Background | None = None
 
 
 class Gate(Protocol):

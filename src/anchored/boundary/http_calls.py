@@ -61,6 +61,8 @@ def http_crossing(
         request=http_request(method=method, path=path, query=query, headers=headers, body=body),
         may_write=name is None and method not in _READING_METHODS,
         origin=f"{scheme}://{shown}:{port or _DEFAULT_PORTS.get(scheme)}",
+        method=method,
+        path=path,
         observation={},
         chosen_by=take_choice(),
     )

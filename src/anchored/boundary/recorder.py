@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
 from anchored.boundary.actors import notice
+from anchored.boundary.background import BackgroundNotes, background_of, misdeclared
 from anchored.boundary.crossing import Crossing, Passage, Poisoned
 from anchored.boundary.effects import Declarations
 from anchored.boundary.guard import calling_client
@@ -25,6 +26,7 @@ class Recorder:
         journal: where to write.
         clock: nanoseconds since the epoch.
         declarations: the project's word on tools' effects.
+        background: patterns of HTTP requests that are no events.
         look: tells what the program is made of; asked at its first crossing and at its end, if given.
     """
 
@@ -34,11 +36,14 @@ class Recorder:
         clock: Clock,
         declarations: Declarations,
         *,
+        background: Sequence[str] = (),
         look: Callable[[], JsonObject] | None = None,
     ) -> None:
         self._journal = journal
         self._declarations = declarations
         self._look = look
+        self._background = tuple(background)
+        self._background_notes = BackgroundNotes(self.note)
         self._ledger = Ledger(journal, clock)
         self._lock = threading.RLock()
         self._owner: int | None = None
@@ -54,6 +59,13 @@ class Recorder:
         return self._declarations.of(name, function)
 
     def begin(self, crossing: Crossing) -> Passage:
+        background = background_of(crossing, self._background)
+        if background is not None:
+            return Passage(action="live", begin=None, background=background)
+        pattern = misdeclared(crossing, self._background)
+        if pattern is not None:
+            seen: JsonObject = {"pattern": pattern, "name": crossing.name}
+            self._note_new("background_refused", seen, f"background {pattern}")
         with self._lock:
             begin: Begin | None = None
             with self._harmless():
@@ -96,6 +108,9 @@ class Recorder:
         sent: Request | None = None,
     ) -> None:
         begin = passage.begin
+        if passage.background is not None:
+            self._background_notes.ended(passage.background, result, whole="unreplayable" not in (observation or {}))
+            return
         with self._lock, self._harmless():
             if begin is not None and self._at_work() and self._owner == os.getpid():
                 end, blobs = self._ledger.prepare_end(begin, outcome, result)
@@ -132,6 +147,7 @@ class Recorder:
 
     def close(self) -> None:
         """The process ends: what could not be said until now is tried once more."""
+        self._background_notes.close()
         with self._lock:
             self._tell()
             if self._owner == os.getpid():
@@ -139,6 +155,7 @@ class Recorder:
 
     def forked(self) -> None:
         self._lock = threading.RLock()
+        self._background_notes.forked()
 
     def _owns(self, crossing: Crossing) -> bool:
         """The process that makes the first crossing owns the log; what others ask is noted as foreign."""

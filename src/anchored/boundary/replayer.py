@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from anchored.boundary.actors import notice
+from anchored.boundary.background import BackgroundAnswers, background_of, misdeclared
 from anchored.boundary.calling import acting
 from anchored.boundary.crossing import Crossing, Passage, Poisoned
 from anchored.boundary.effects import Declarations
@@ -38,6 +39,7 @@ from anchored.replaying import (
     Serve,
     Session,
     Wait,
+    likely_background,
 )
 
 _PORTS = {"http": 80, "https": 443}
@@ -124,6 +126,7 @@ class Replayer:
         self._moved = 0.0
         self._programs: set[str] = set()
         self._origins = _origins(source, plan)
+        self._background = BackgroundAnswers(source, self.note)
 
     @property
     def serving(self) -> bool:
@@ -133,6 +136,9 @@ class Replayer:
         return self._declarations.of(name, function)
 
     def begin(self, crossing: Crossing) -> Passage:
+        background = self._in_background(crossing)
+        if background is not None:
+            return background
         with self._turn:
             watch = _Watch(self._progress)
             while True:
@@ -145,6 +151,9 @@ class Replayer:
                 self._turn.wait(watch.left(limit))
 
     async def begin_async(self, crossing: Crossing) -> Passage:
+        background = self._in_background(crossing)
+        if background is not None:
+            return background
         watch = _Watch(self._progress)
         while True:
             with self._turn:
@@ -320,6 +329,21 @@ class Replayer:
     def forked(self) -> None:
         self._turn = threading.Condition(threading.RLock())
         self._sleepers = Sleepers()
+        self._background.forked()
+
+    def _in_background(self, crossing: Crossing) -> Passage | None:
+        """The answer to what is declared as background, from whichever process and at any time before a poison."""
+        patterns = self._plan.background
+        background = background_of(crossing, patterns)
+        if background is not None:
+            with self._turn:
+                if self._poisoned:
+                    raise Poisoned
+            return self._background.answer(background)
+        pattern = misdeclared(crossing, patterns)
+        if pattern is not None:
+            raise self.poison("guard", f"--background {pattern} matches {crossing.kind} {crossing.name}: a model call")
+        return None
 
     def _check_process(self, crossing: Crossing) -> None:
         if self._poisoned:
@@ -340,7 +364,7 @@ class Replayer:
         if isinstance(answer, Wait):
             return asked, answer
         if isinstance(answer, Diverge):
-            raise self._diverged(answer.divergence)
+            raise self._diverged(answer.divergence, asked)
         if isinstance(answer, Ambiguous):
             places = ", ".join(map(str, answer.positions))
             raise self.poison(
@@ -382,8 +406,9 @@ class Replayer:
 
     def _out_of_patience(self, asked: Asked, answer: Wait) -> Poisoned:
         if answer.known and self._session.overtakes(asked):
-            return self.poison("order", f"{asked.kind} {asked.name} never had its turn: order not reproducible")
-        return self._diverged(self._session.give_up(asked).divergence)
+            message = f"{asked.kind} {asked.name} never had its turn: order not reproducible"
+            return self.poison("order", message, self._telemetry(asked))
+        return self._diverged(self._session.give_up(asked).divergence, asked)
 
     def _end_due(self, begin: Begin) -> bool:
         if self._poisoned:
@@ -534,8 +559,14 @@ class Replayer:
                     {"origin": origin, "known": list[Json](sorted(self._origins))},
                 )
 
-    def _diverged(self, divergence: Divergence) -> Poisoned:
-        return self.poison("divergence", f"diverged at {divergence.position}", {"divergence": divergence.document()})
+    def _diverged(self, divergence: Divergence, asked: Asked | None = None) -> Poisoned:
+        details: JsonObject = {"divergence": divergence.document(), **self._telemetry(asked)}
+        return self.poison("divergence", f"diverged at {divergence.position}", details)
+
+    def _telemetry(self, asked: Asked | None) -> JsonObject:
+        """What may have to be declared as background, since it came, or came not, in another lane's turn."""
+        place = None if asked is None else likely_background(self._source, asked, self._session.cursor)
+        return {} if place is None else {"background": place}
 
 
 class _Watch:

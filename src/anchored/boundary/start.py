@@ -118,7 +118,10 @@ def _gate(order: JsonObject, journal: FileJournal) -> Gate:
         patterns = cast("list[list[str]]", order["declarations"])
         declarations = Declarations([(pattern, effect) for pattern, effect in patterns])
         started = Path.cwd()
-        return Recorder(journal, time.time_ns, declarations, look=lambda: loaded(folder, started))
+        background = cast("list[str]", order.get("background", []))
+        return Recorder(
+            journal, time.time_ns, declarations, background=background, look=lambda: loaded(folder, started)
+        )
     source = load(Path(str(order["source"])))
     journal.note("loaded", as_now(folder, source.program.files, source.program.packages), once=True)
     plan = plan_from(cast("JsonObject", order["plan"]))

@@ -61,6 +61,14 @@ ModelName = Annotated[
     str | None,
     typer.Option("--model", metavar="NAME", help="Ask this model at the anchor in place of the recorded one."),
 ]
+BackgroundPatterns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--background",
+        metavar="PATTERN",
+        help="HTTP to HOST[:PORT][/PATH] is telemetry: no event, and answered locally in replays. Repeatable.",
+    ),
+]
 CallTarget = Annotated[
     str | None,
     typer.Option("--call", metavar="MODULE:FUNCTION", help="Let this function change the request at the anchor."),

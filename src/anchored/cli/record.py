@@ -11,7 +11,7 @@ from anchored.attempts import Recorded, Timing, check_words, checked, current_fo
 from anchored.boundary.start import INSTALL_FAILED
 from anchored.canonical import Json as JsonValue
 from anchored.canonical import JsonObject, clip
-from anchored.cli.app import Json, Store, app, library
+from anchored.cli.app import BackgroundPatterns, Json, Store, app, library
 from anchored.cli.console import err, labelled, print_json, short
 from anchored.cli.exits import NOT_RECORDED
 from anchored.errors import UsageError
@@ -37,6 +37,7 @@ def record_command(
         list[str] | None,
         typer.Option("--without", metavar="ADAPTER", help="Leave this adapter out, in replays too. Repeatable."),
     ] = None,
+    background: BackgroundPatterns = None,
     store: Store = None,
     as_json: Json = False,
 ) -> None:
@@ -64,6 +65,7 @@ def record_command(
         check=None if check is None else check_words(check, folder),
         quiet=as_json,
         without=tuple(without or ()),
+        background=tuple(background or ()),
     )
     if not done.observed:
         shelf.discard(done.name)

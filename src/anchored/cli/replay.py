@@ -27,7 +27,19 @@ from anchored.attempts import (
 from anchored.boundary.replayer import plain_origin
 from anchored.canonical import Json as JsonValue
 from anchored.canonical import JsonObject, clip, visible
-from anchored.cli.app import CallTarget, EditFile, GuideText, Json, ModelName, Run, SetResult, Store, app, library
+from anchored.cli.app import (
+    BackgroundPatterns,
+    CallTarget,
+    EditFile,
+    GuideText,
+    Json,
+    ModelName,
+    Run,
+    SetResult,
+    Store,
+    app,
+    library,
+)
 from anchored.cli.console import LINE_STYLES, err, print_json, progress, short_path
 from anchored.cli.exits import verdict_code, worst
 from anchored.cli.reading import final_text, position_of
@@ -101,6 +113,7 @@ def replay_command(
             "--map-url", metavar="OLD=NEW", help="Let the program call origin NEW live, where the recording called OLD."
         ),
     ] = None,
+    background: BackgroundPatterns = None,
     expect: Annotated[
         str | None, typer.Option("--expect", metavar="DIGEST", help="The digest that the recording must have.")
     ] = None,
@@ -152,6 +165,7 @@ def replay_command(
         effects_allowed=_allowed(effects),
         unobserved=tuple(allow_unobserved or ()),
         origins=tuple(_origins(map_url or [], source)),
+        background=tuple(background or ()),
         patience=patience,
         check=None if check is None else check_words(check, folder),
         folder=folder,

@@ -10,7 +10,7 @@ from anchored.canonical import Digest, Json, JsonObject, canonical, jcs_digest
 from anchored.errors import RefusedError
 from anchored.receipts.counts import carried, count
 from anchored.recording import Recording, anchor_on, prefix_digest
-from anchored.replaying import Call, ReplayPlan, changed_since, plan_from
+from anchored.replaying import Call, ReplayPlan, background_name, changed_since, plan_from
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "urn:anchored:replay:v1"
@@ -72,6 +72,7 @@ def build_receipt(source: Recording, replay: Recording) -> bytes:
         "effects": {"allow": plan.effects_allowed, "declarations": plan.declarations_digest},
         "normalisations": _names(f"map-url {old}={new}" for old, new in plan.origins),
         "unobserved": _names(_unobserved(replay)),
+        "background": _names(_background(replay)),
         "recorder": "in-process",
         "counts": asdict(count(source, replay, size)),
         "regenerated": _regenerated(source, replay, size),
@@ -137,6 +138,14 @@ def _unobserved(replay: Recording) -> set[str]:
     """What was reached outside the boundary, and programs in other languages, of which nothing is seen."""
     reached = {str(note["address"]) for note in replay.notes_of("unobserved")}
     return reached | {f"program {note['name']}" for note in replay.notes_of("program")}
+
+
+def _background(replay: Recording) -> set[str]:
+    """What was declared as background, came, and was answered locally."""
+    return {
+        background_name(method=str(note["method"]), origin=str(note["origin"]), path=str(note["path"]))
+        for note in replay.notes_of("background")
+    }
 
 
 def _regenerated(source: Recording, replay: Recording, size: int) -> str:

@@ -127,6 +127,7 @@ class _Predicate(_Strict, frozen=True):
     effects: _Effects
     normalisations: list[str]
     unobserved: list[str]
+    background: list[str]
     recorder: str
     counts: _Counts
     regenerated: str
@@ -213,7 +214,7 @@ def _statement(document: JsonObject) -> _Statement:
     places = [-1, *(item.event for item in predicate.carried), predicate.prefix.size]
     _check(places == sorted(set(places)), "carried events in order, begun before the anchor")
     _check(len(predicate.carried) == predicate.counts.carried, "as many carried events as are counted")
-    for names in (predicate.changed, predicate.normalisations, predicate.unobserved):
+    for names in (predicate.changed, predicate.normalisations, predicate.unobserved, predicate.background):
         _check(names == sorted(set(names)), "names sorted, each once")
         _check(len(names) <= MOST_NAMES and all(_is_name(name) for name in names), "names within their limits")
     _check(_is_name(predicate.intervention.kind), "a kind of intervention")

@@ -3,6 +3,13 @@
 from anchored.replaying.anchors import resolve_anchor
 from anchored.replaying.answers import Ambiguous, Answer, Diverge, Enter, GoLive, Intervene, Replace, Serve, Wait
 from anchored.replaying.asked import Asked
+from anchored.replaying.background import (
+    background_name,
+    background_pattern,
+    check_not_recorded,
+    check_pattern,
+    likely_background,
+)
 from anchored.replaying.changed import Changed, changed_since
 from anchored.replaying.comparison import Step, compare, parting
 from anchored.replaying.differences import ABSENT, Absent, Difference, first_difference
@@ -57,7 +64,11 @@ __all__ = [
     "SwapModel",
     "Unchanged",
     "Wait",
+    "background_name",
+    "background_pattern",
     "changed_since",
+    "check_not_recorded",
+    "check_pattern",
     "check_replayable",
     "compare",
     "containers",
@@ -66,6 +77,7 @@ __all__ = [
     "divergence_lines",
     "first_difference",
     "intervention_from",
+    "likely_background",
     "parting",
     "plan_from",
     "resolve_anchor",

@@ -28,6 +28,7 @@ class ReplayPlan:
         declarations: pattern over tool names → effect, as declared for this replay.
         unobserved: hosts that may be reached outside the boundary.
         origins: recorded origin → origin used instead.
+        background: patterns of HTTP requests that are answered locally, outside the order.
     """
 
     source: Digest
@@ -38,6 +39,7 @@ class ReplayPlan:
     declarations: tuple[tuple[str, str], ...] = ()
     unobserved: tuple[str, ...] = ()
     origins: tuple[tuple[str, str], ...] = ()
+    background: tuple[str, ...] = ()
 
     def document(self) -> JsonObject:
         anchor = self.anchor
@@ -58,6 +60,7 @@ class ReplayPlan:
             "declarations": [[pattern, effect] for pattern, effect in self.declarations],
             "unobserved": list(self.unobserved),
             "origins": [[old, new] for old, new in self.origins],
+            "background": list(self.background),
         }
 
     @property
@@ -100,6 +103,7 @@ def plan_from(document: JsonObject) -> ReplayPlan:
             declarations=tuple(held.declarations),
             unobserved=tuple(held.unobserved),
             origins=tuple(held.origins),
+            background=tuple(held.background),
         )
     except msgspec.ValidationError as error:
         raise DamagedError(
@@ -126,3 +130,4 @@ class _PlanDocument(msgspec.Struct, forbid_unknown_fields=True):
     declarations: list[tuple[str, str]]
     unobserved: list[str]
     origins: list[tuple[str, str]]
+    background: list[str]

@@ -81,6 +81,7 @@ def check_replayable(recording: Recording, *, size: int, anchored: bool, effects
     """
     log = recording.log
     entered = containers(log)
+    _check_declared(recording)
     if anchored:
         check_anchor(log, size)
         _check_reachable(log, size, covered_positions(log, entered))
@@ -122,6 +123,16 @@ def _check_in_flight(log: Log, anchor: int, entered: frozenset[int]) -> None:
             expected="a recorded outcome for each event in flight at the anchor",
             found=f"no outcome was recorded for {', '.join(map(str, lost))}",
             next_step=f"Put the anchor at or before {lost[0]}.",
+        )
+
+
+def _check_declared(recording: Recording) -> None:
+    for note in recording.notes_of("background_refused"):
+        raise RefusedError(
+            "This recording was made with a model call declared as background.",
+            expected="patterns of telemetry alone",
+            found=f"--background {note.get('pattern')}, which matches a call of {note.get('name')}",
+            next_step="Record again with a narrower pattern: a model call is never background.",
         )
 
 
