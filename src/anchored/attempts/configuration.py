@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from anchored.boundary.effects import EFFECTS
-from anchored.boundary.replayer import plain_origin
+from anchored.boundary.live import plain_origin
 from anchored.boundary.start import WITHOUT_VARIABLE
 from anchored.canonical import Json, JsonObject, digest
 from anchored.errors import UsageError

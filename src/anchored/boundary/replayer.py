@@ -8,7 +8,6 @@ import time
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from anchored.boundary.actors import notice
 from anchored.boundary.background import BackgroundAnswers, background_of, misdeclared
@@ -18,15 +17,16 @@ from anchored.boundary.effects import Declarations
 from anchored.boundary.failures import failure_of
 from anchored.boundary.lanes import in_event_loop
 from anchored.boundary.ledger import Clock, Ledger
+from anchored.boundary.live import LiveRules
+from anchored.boundary.patience import HOLD, STREAM_HOLD, TASK_PACE, THREAD_PACE, RecordedSeconds, Watch
 from anchored.boundary.proxies import is_isolated, release_proxies
 from anchored.boundary.waiting import Sleepers
-from anchored.canonical import Json, JsonObject
+from anchored.canonical import JsonObject
 from anchored.errors import StoreError
 from anchored.events import Begin, Blob, Declared, End, Outcome, Raised, Request, Result, result_blob
 from anchored.library import Journal
 from anchored.recording import Event, Recording
 from anchored.replaying import (
-    SAFE_EFFECTS,
     Ambiguous,
     Asked,
     Diverge,
@@ -41,21 +41,6 @@ from anchored.replaying import (
     Wait,
     likely_background,
 )
-
-_PORTS = {"http": 80, "https": 443}
-
-_HOLD = 0.5
-"""Seconds without progress for which a request that is not recorded is held, since it may be cancelled yet, and one
-that is recorded later where nothing overlaps in the recording."""
-
-
-_TASK_PACE = 0.03
-_THREAD_PACE = 0.1
-"""Seconds at most between two results of calls that overlap: as far apart as they came when recorded, or this far, so
-that whoever acts on the first of them acts before the second comes. Threads have to be given the processor first."""
-
-_STREAM_HOLD = 0.1
-"""Seconds without progress for which a stream is held back as a whole."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -115,7 +100,6 @@ class Replayer:
         )
         self._declarations = Declarations(plan.declarations)
         self._patience = patience
-        self._watcher = watcher
         self._turn = threading.Condition(threading.RLock())
         self._sleepers = Sleepers()
         self._poisoned = False
@@ -125,7 +109,8 @@ class Replayer:
         self._progress = 0
         self._moved = 0.0
         self._programs: set[str] = set()
-        self._origins = _origins(source, plan)
+        self._live = LiveRules(source, plan, watcher)
+        self._recorded = RecordedSeconds(source)
         self._background = BackgroundAnswers(source, self.note)
 
     @property
@@ -140,7 +125,7 @@ class Replayer:
         if background is not None:
             return background
         with self._turn:
-            watch = _Watch(self._progress)
+            watch = Watch(self._progress)
             while True:
                 asked, answer = self._try(crossing)
                 if isinstance(answer, Passage):
@@ -154,7 +139,7 @@ class Replayer:
         background = self._in_background(crossing)
         if background is not None:
             return background
-        watch = _Watch(self._progress)
+        watch = Watch(self._progress)
         while True:
             with self._turn:
                 asked, answer = self._try(crossing)
@@ -174,8 +159,8 @@ class Replayer:
         if passage.begin is None:
             return
         with self._turn:
-            watch = _Watch(self._progress)
-            while (left := self._left(passage.begin, _THREAD_PACE)) != 0:
+            watch = Watch(self._progress)
+            while (left := self._left(passage.begin, THREAD_PACE)) != 0:
                 if in_event_loop() or watch.overdue(self._progress, self._patience):
                     raise self._never_ends(passage.begin)
                 self._turn.wait(watch.left(self._patience) if left is None else left)
@@ -183,10 +168,10 @@ class Replayer:
     async def wait_async(self, passage: Passage) -> None:
         if passage.begin is None:
             return
-        watch = _Watch(self._progress)
+        watch = Watch(self._progress)
         while True:
             with self._turn:
-                left = self._left(passage.begin, _TASK_PACE)
+                left = self._left(passage.begin, TASK_PACE)
                 if left == 0:
                     return
                 if watch.overdue(self._progress, self._patience):
@@ -198,25 +183,25 @@ class Replayer:
         if passage.begin is None or in_event_loop() or not self._session.concurrent:
             return
         with self._turn:
-            watch = _Watch(self._progress)
-            while not self._end_due(passage.begin) and not watch.overdue(self._progress, _STREAM_HOLD):
-                self._turn.wait(watch.left(_STREAM_HOLD))
+            watch = Watch(self._progress)
+            while not self._end_due(passage.begin) and not watch.overdue(self._progress, STREAM_HOLD):
+                self._turn.wait(watch.left(STREAM_HOLD))
 
     async def hold_async(self, passage: Passage) -> None:
         if passage.begin is None or not self._session.concurrent:
             return
-        watch = _Watch(self._progress)
+        watch = Watch(self._progress)
         while True:
             with self._turn:
-                if self._end_due(passage.begin) or watch.overdue(self._progress, _STREAM_HOLD):
+                if self._end_due(passage.begin) or watch.overdue(self._progress, STREAM_HOLD):
                     return
                 sleeper = self._sleepers.lie_down(self._session.end_turn(passage.begin.position))
             await sleeper.sleep()
 
     async def wait_for_cancellation(self, passage: Passage) -> None:
         begin = passage.begin
-        watch = _Watch(self._progress)
-        limit = self._patience + (0 if begin is None else self._seconds(begin.position))
+        watch = Watch(self._progress)
+        limit = self._patience + (0 if begin is None else self._recorded.of(begin.position))
         while begin is not None:
             with self._turn:
                 if self._poisoned:
@@ -402,7 +387,7 @@ class Replayer:
 
     def _limit(self, asked: Asked, answer: Wait) -> float:
         waits = answer.known and self._session.overtakes(asked)
-        return self._patience if waits else min(_HOLD, self._patience)
+        return self._patience if waits else min(HOLD, self._patience)
 
     def _out_of_patience(self, asked: Asked, answer: Wait) -> Poisoned:
         if answer.known and self._session.overtakes(asked):
@@ -422,7 +407,7 @@ class Replayer:
         end = self._session.end_turn(begin.position)
         if self._session.live or end not in self._session.contested:
             return 0
-        pace = min(most, self._seconds_between(end - 1, end))
+        pace = min(most, self._recorded.between(end - 1, end))
         return max(0.0, self._moved + pace - time.monotonic())
 
     def _never_ends(self, begin: Begin) -> Poisoned:
@@ -433,17 +418,6 @@ class Replayer:
     def _wake(self) -> None:
         self._turn.notify_all()
         self._sleepers.wake()
-
-    def _seconds(self, position: int) -> float:
-        """How long the recorded event took."""
-        event = self._source.log.event_at(position)
-        return 0.0 if event is None or event.end is None else self._seconds_between(position, event.end.position)
-
-    def _seconds_between(self, first: int, second: int) -> float:
-        """How far apart two entries were recorded."""
-        times = (self._source.observation(place).get("time") for place in (second, first))
-        end, begin = (int(time) if isinstance(time, str) and time.isdecimal() else 0 for time in times)
-        return max(0.0, (end - begin) / 1e9)
 
     def _give_up(self, asked: Asked, crossing: Crossing, result: Raised) -> None:
         """The recorded request was cancelled too, only later: it counts as asked, and is written in its turn."""
@@ -536,28 +510,9 @@ class Replayer:
             raise self.poison("recorder", str(error)) from error
 
     def _check_live(self, crossing: Crossing, parent: int | None) -> None:
-        """What goes live must be watched, and allowed: tools by their effect, HTTP by its origin.
-
-        HTTP inside a tool that may run live is the tool's own business.
-        """
-        if not _is_alive(self._watcher):
-            raise self.poison("recorder", "the process that watches this replay is gone")
-        if crossing.kind == "execute_tool":
-            effect = crossing.declared.effect
-            if effect not in SAFE_EFFECTS and not self._plan.effects_allowed:
-                raise self.poison(
-                    "effects",
-                    f"the tool {crossing.name!r} would run live with effect {effect or 'undeclared'}",
-                    {"tool": crossing.name, "effect": effect},
-                )
-        elif crossing.origin and (crossing.kind != "http" or parent is None):
-            origin = plain_origin(crossing.origin)
-            if origin not in self._origins:
-                raise self.poison(
-                    "guard",
-                    f"the recording never called {origin}; it called {', '.join(sorted(self._origins))}",
-                    {"origin": origin, "known": list[Json](sorted(self._origins))},
-                )
+        refusal = self._live.refusal(crossing, parent)
+        if refusal is not None:
+            raise self.poison(refusal.cause, refusal.message, refusal.details)
 
     def _diverged(self, divergence: Divergence, asked: Asked | None = None) -> Poisoned:
         details: JsonObject = {"divergence": divergence.document(), **self._telemetry(asked)}
@@ -567,57 +522,3 @@ class Replayer:
         """What may have to be declared as background, since it came, or came not, in another lane's turn."""
         place = None if asked is None else likely_background(self._source, asked, self._session.cursor)
         return {} if place is None else {"background": place}
-
-
-class _Watch:
-    """How long nothing has gone on."""
-
-    def __init__(self, progress: int) -> None:
-        self._progress = progress
-        self._since = time.monotonic()
-
-    def overdue(self, progress: int, limit: float) -> bool:
-        if progress != self._progress:
-            self._progress, self._since = progress, time.monotonic()
-        return self.left(limit) <= 0
-
-    def left(self, limit: float) -> float:
-        return max(0.0, self._since + limit - time.monotonic())
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    try:
-        state = Path(f"/proc/{process}/stat").read_text(encoding="ascii", errors="replace").rpartition(") ")[2][:1]
-    except OSError:
-        return True  # no such file system here
-    return state not in ("Z", "X")
-
-
-def plain_origin(origin: str) -> str:
-    """An origin as run configuration holds it: a loopback address without its port, which is free to change."""
-    try:
-        parts = urlsplit(origin)
-        host, port = parts.hostname or "", parts.port or _PORTS.get(parts.scheme)
-    except ValueError:
-        return origin
-    shown = f"[{host}]" if ":" in host else host
-    local = host in ("127.0.0.1", "localhost", "::1")
-    return f"{parts.scheme}://{shown}" if local else f"{parts.scheme}://{shown}:{port}"
-
-
-def _origins(source: Recording, plan: ReplayPlan) -> frozenset[str]:
-    """Origins that may be called: the recorded ones, mapped."""
-    mapped = {plain_origin(old): plain_origin(new) for old, new in plan.origins}
-    recorded = {
-        str(source.observation(event.position).get("origin", ""))
-        for event in source.log.events
-        if event.begin.kind != "execute_tool"
-    }
-    plain = {plain_origin(origin) for origin in recorded if origin}
-    return frozenset(mapped.get(origin, origin) for origin in plain)

@@ -24,7 +24,7 @@ from anchored.attempts import (
     read_project,
     replay,
 )
-from anchored.boundary.replayer import plain_origin
+from anchored.boundary.live import plain_origin
 from anchored.canonical import Json as JsonValue
 from anchored.canonical import JsonObject, clip, visible
 from anchored.cli.app import (

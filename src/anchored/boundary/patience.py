@@ -1,0 +1,55 @@
+"""How long things wait while a run is replayed, and how far apart they came when it was recorded. All in seconds."""
+
+from __future__ import annotations
+
+import time
+
+from anchored.recording import Recording
+
+HOLD = 0.5
+"""Without progress, for a request that is not recorded, since it may be cancelled yet, and for one that is recorded
+later where nothing overlaps in the recording."""
+
+STREAM_HOLD = 0.1
+"""Without progress, for a stream that is held back as a whole."""
+
+TASK_PACE = 0.03
+THREAD_PACE = 0.1
+"""At most between two results of calls that overlap: as far apart as they came when recorded, or this far, so that
+whoever acts on the first of them acts before the second comes. Threads have to be given the processor first."""
+
+
+class Watch:
+    """How long nothing has gone on."""
+
+    def __init__(self, progress: int) -> None:
+        self._progress = progress
+        self._since = time.monotonic()
+
+    def overdue(self, progress: int, limit: float) -> bool:
+        """Whether it is so long, `progress` being another number whenever something has gone on."""
+        if progress != self._progress:
+            self._progress, self._since = progress, time.monotonic()
+        return self.left(limit) <= 0
+
+    def left(self, limit: float) -> float:
+        """How much of it is left."""
+        return max(0.0, self._since + limit - time.monotonic())
+
+
+class RecordedSeconds:
+    """How far apart entries were recorded."""
+
+    def __init__(self, source: Recording) -> None:
+        self._source = source
+
+    def of(self, position: int) -> float:
+        """How long the event that begins at `position` took."""
+        event = self._source.log.event_at(position)
+        return 0.0 if event is None or event.end is None else self.between(position, event.end.position)
+
+    def between(self, first: int, second: int) -> float:
+        """How far apart two entries were."""
+        times = (self._source.observation(place).get("time") for place in (second, first))
+        end, begin = (int(time) if isinstance(time, str) and time.isdecimal() else 0 for time in times)
+        return max(0.0, (end - begin) / 1e9)
