@@ -79,7 +79,7 @@ def test_a_changed_prompt_ends_two_teams_side_by_side(ground: Ground) -> None:
     done, document, said = ground.replay("twin_teams", "openai3")
     assert (done.status, document["verdict"]) == (0, "exact")
     assert said == last_line(recorded.out)
-    done, document, _ = ground.replay("twin_teams", "openai3", CITY="Rome")
+    done, document, _ = ground.replay("twin_teams", "openai3", ANCHORED_TEST_CHANGE="prompt")
     assert (done.status, document["verdict"]) == (3, "diverged")
     assert (ground.stand.tool_runs(), ground.stand.calls()) == (runs, calls)
 
