@@ -257,14 +257,6 @@ async def failing() -> object:
         return {"raised": type(error).__name__, "says": str(error).partition("\n")[0]}
 
 
-async def stubborn() -> object:
-    """Swallows what goes wrong, and never ends then."""
-    try:
-        return await tool_error()
-    except Exception:
-        return await asyncio.Event().wait()
-
-
 class Steps(BaseModel):
     number: int
 
@@ -406,7 +398,6 @@ MODES: dict[str, Callable[[], Awaitable[object]]] = {
     "twin_teams": twin_teams,
     "limited": limited,
     "failing": failing,
-    "stubborn": stubborn,
     "stream_tool": stream_tool,
     "workbench": workbench,
     "swarm": swarm,
