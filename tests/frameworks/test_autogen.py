@@ -125,9 +125,9 @@ def test_magentic_one_is_followed_by_its_ledgers(ground: Ground) -> None:
 
 def test_a_poisoned_tool_raises_nothing(ground: Ground) -> None:
     """R0-05: AutoGen hangs on what a tool raises, so the tool gives an error, and the next model call ends the run."""
-    ground.record("tool_error", "openai2")
+    ground.record("direct_tool", "openai2")
     runs, calls = ground.stand.tool_runs(), ground.stand.calls()
-    done, document, _ = ground.replay("tool_error", "openai2", "--at", "2", "--effects", "refuse")
-    assert (done.status, document["details"]["cause"]) == (4, "effects")
+    done, document, _ = ground.replay("direct_tool", "openai2", ANCHORED_TEST_CHANGE="prompt")
+    assert (done.status, document["verdict"], document["divergence"]["position"]) == (3, "diverged", 0)
     assert "PermissionDeniedError" in ground.output(document)
     assert (ground.stand.tool_runs(), ground.stand.calls()) == (runs, calls)

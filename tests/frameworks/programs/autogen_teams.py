@@ -205,6 +205,13 @@ async def cancelled_tool() -> object:
     raise AssertionError("nothing was cancelled")
 
 
+async def direct_tool() -> object:
+    """The program calls a tool itself, and goes on with what it gets, an error too."""
+    bench = agent("worker", client(), tools=[look_up])._workbench[0]
+    result = await bench.call_tool("look_up", {"place": CITY}, CancellationToken(), "call_1")
+    return [result.is_error, said(await agent("planner", client()).run(task=f"Write about {result.to_text()}."))]
+
+
 async def terminated() -> object:
     """Stopped from outside when the writer has spoken."""
     model, stop = client(), ExternalTermination()
@@ -393,6 +400,7 @@ MODES: dict[str, Callable[[], Awaitable[object]]] = {
     "tool_error": tool_error,
     "cancelled": lambda: cancelled("Sleep about"),
     "cancelled_tool": cancelled_tool,
+    "direct_tool": direct_tool,
     "terminated": terminated,
     "twins": twins,
     "twin_teams": twin_teams,
