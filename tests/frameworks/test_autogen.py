@@ -39,8 +39,10 @@ class Ground:
         """A replay's end, its document, and the last line that the program printed."""
         done, document = self.stand.replay(f"{mode}-{python}", "--effects", "allow", *arguments, **environment)
         assert document, done.err
-        output = self.stand.folder / ".anchored" / "runs" / f"{document['name']}.out"
-        return done, document, last_line(output.read_text(encoding="utf-8"))
+        return done, document, last_line(self.output(document))
+
+    def output(self, document: dict[str, Any]) -> str:
+        return (self.stand.folder / ".anchored" / "runs" / f"{document['name']}.out").read_text(encoding="utf-8")
 
     def events(self, mode: str, python: str) -> tuple[Event, ...]:
         return load(self.stand.folder / ".anchored" / "runs" / f"{mode}-{python}.sqlite").log.events
@@ -79,7 +81,7 @@ def test_a_changed_prompt_ends_two_teams_side_by_side(ground: Ground) -> None:
     done, document, said = ground.replay("twin_teams", "openai3")
     assert (done.status, document["verdict"]) == (0, "exact")
     assert said == last_line(recorded.out)
-    done, document, _ = ground.replay("twin_teams", "openai3", CITY="Rome")
+    done, document, _ = ground.replay("twin_teams", "openai3", ANCHORED_TEST_CHANGE="prompt")
     assert (done.status, document["verdict"]) == (3, "diverged")
     assert (ground.stand.tool_runs(), ground.stand.calls()) == (runs, calls)
 
@@ -122,10 +124,10 @@ def test_magentic_one_is_followed_by_its_ledgers(ground: Ground) -> None:
 
 
 def test_a_poisoned_tool_raises_nothing(ground: Ground) -> None:
-    """R0-05: AutoGen hangs on what a tool raises, so the tool gives an error. What hangs by itself is ended."""
-    ground.record("stubborn", "openai2")
+    """R0-05: AutoGen hangs on what a tool raises, so the tool gives an error, and the next model call ends the run."""
+    ground.record("direct_tool", "openai2")
     runs, calls = ground.stand.tool_runs(), ground.stand.calls()
-    done, document, said = ground.replay("stubborn", "openai2", "--at", "2", "--effects", "refuse", "--grace", "1")
-    assert (done.status, document["details"]["cause"]) == (4, "effects")
-    assert "Poisoned" not in said
+    done, document, _ = ground.replay("direct_tool", "openai2", ANCHORED_TEST_CHANGE="prompt")
+    assert (done.status, document["verdict"], document["divergence"]["position"]) == (3, "diverged", 0)
+    assert "PermissionDeniedError" in ground.output(document)
     assert (ground.stand.tool_runs(), ground.stand.calls()) == (runs, calls)

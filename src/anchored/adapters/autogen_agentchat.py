@@ -2,13 +2,14 @@
 
 Says who acts: the agent whose message handler runs, without the team's suffix, managers and Magentic-One's orchestrator
 included; outside of a team, the agent that is run. Records and serves tools at every workbench. Says by which model
-call a speaker was chosen, and what the outermost run answered and why it stopped.
+call a speaker was chosen, what a person said, and what the outermost run answered and why it stopped.
 
 Entered in `autogen_core` at `MessageHandlerContext.populate_context`, in `autogen_core.tools` at `Workbench.call_tool`
 and `StreamWorkbench.call_tool_stream`, in `autogen_agentchat.agents` at `BaseChatAgent.on_messages`,
 `on_messages_stream`, `run` and `run_stream`, in `autogen_agentchat.teams` at `BaseGroupChat.run` and `run_stream`, each
 with all subclasses. Private and seen in 0.7.5: `BaseGroupChatManager.publish_message`,
-`ChatAgentContainer.handle_request` and `MagenticOneOrchestrator._prepare_final_answer` in their private modules.
+`ChatAgentContainer.handle_request` and `MagenticOneOrchestrator._prepare_final_answer` in their private modules;
+`UserProxyAgent._get_input`.
 
 Nothing is raised in a tool: AutoGen hangs for ever on that. A poisoned session hands out an error there, and the next
 model call ends the run.
@@ -26,7 +27,8 @@ from typing import Any, cast
 
 from anchored.adapters.adapter import Adapter, wrap, wrap_everywhere
 from anchored.adapters.autogen_tools import wrap_workbenches
-from anchored.boundary import Gate, Noticed, acting, chosen_by, current_gate, stepwise
+from anchored.boundary import POISON_TEXT, Gate, Noticed, Poisoned, acting, chosen_by, current_gate, stepwise
+from anchored.boundary.human import HumanInput
 
 _Method = Callable[..., Any]
 _TEAM = re.compile(r"(.+)_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -114,6 +116,27 @@ def _on_messages_stream(original: _Method) -> _Method:
     return on_messages_stream
 
 
+def _get_input(original: _Method) -> _Method:
+    """What a person says. AutoGen's own way to ask reads a line of standard input; of another it is not known."""
+
+    async def _get_input(self: Any, prompt: str, cancellation_token: Any) -> Any:
+        gate = current_gate()
+
+        async def ask() -> str:
+            return await original(self, prompt, cancellation_token)
+
+        if gate is None:
+            return await ask()
+        question = HumanInput(gate, name="input", prompt=prompt, actor=str(self.name))
+        reads = self.input_func is _module("autogen_agentchat.agents._user_proxy_agent").cancellable_input
+        try:
+            return await (question.read_line_async(ask) if reads else question.run_async(ask))
+        except Poisoned as poisoned:  # a participant that raises anything but an Exception hangs
+            raise RuntimeError(POISON_TEXT) from poisoned
+
+    return _get_input
+
+
 def _run(original: _Method) -> _Method:
     async def run(self: Any, *args: Any, **options: Any) -> Any:
         gate = current_gate()
@@ -193,6 +216,7 @@ def _enter_agents(agents: Any) -> None:
             "run_stream": _run_stream,
         },
     )
+    wrap(agents.UserProxyAgent, "_get_input", _get_input)
 
 
 def _enter_teams(teams: Any) -> None:

@@ -205,6 +205,13 @@ async def cancelled_tool() -> object:
     raise AssertionError("nothing was cancelled")
 
 
+async def direct_tool() -> object:
+    """The program calls a tool itself, and goes on with what it gets, an error too."""
+    bench = agent("worker", client(), tools=[look_up])._workbench[0]
+    result = await bench.call_tool("look_up", {"place": CITY}, CancellationToken(), "call_1")
+    return [result.is_error, said(await agent("planner", client()).run(task=f"Write about {result.to_text()}."))]
+
+
 async def terminated() -> object:
     """Stopped from outside when the writer has spoken."""
     model, stop = client(), ExternalTermination()
@@ -255,14 +262,6 @@ async def failing() -> object:
         return said(await team.run(task=f"Write about {CITY}."))
     except Exception as error:
         return {"raised": type(error).__name__, "says": str(error).partition("\n")[0]}
-
-
-async def stubborn() -> object:
-    """Swallows what goes wrong, and never ends then."""
-    try:
-        return await tool_error()
-    except Exception:
-        return await asyncio.Event().wait()
 
 
 class Steps(BaseModel):
@@ -401,12 +400,12 @@ MODES: dict[str, Callable[[], Awaitable[object]]] = {
     "tool_error": tool_error,
     "cancelled": lambda: cancelled("Sleep about"),
     "cancelled_tool": cancelled_tool,
+    "direct_tool": direct_tool,
     "terminated": terminated,
     "twins": twins,
     "twin_teams": twin_teams,
     "limited": limited,
     "failing": failing,
-    "stubborn": stubborn,
     "stream_tool": stream_tool,
     "workbench": workbench,
     "swarm": swarm,
