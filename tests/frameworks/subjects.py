@@ -93,12 +93,38 @@ AG2_CLASSIC = {
     "async": ("single-async", "group-async"),
     "error": ("429", "tool-error", "tool-error-async"),
 }
+OPENAI_AGENTS = {
+    "full replay": ("single", "handoff", "chat_single"),
+    "parallel": ("parallel", "gather", "gather_parallel"),
+    "nested": ("nested", "nested_parallel"),
+    "stream": ("stream", "stream_nested"),
+    "async": ("chat_parallel",),
+    "error": ("error", "tool_error"),
+}
+LANGGRAPH = {
+    "full replay": ("single", "async_single"),
+    "parallel": ("parallel", "async_parallel", "gather", "async_gather"),
+    "nested": ("nested", "nested_parallel", "subgraph"),
+    "stream": ("stream", "async_stream"),
+    "async": ("async_nested",),
+    "error": ("error", "tool_error"),
+}
+PYDANTIC_AI = {
+    "full replay": ("single", "structured"),
+    "parallel": ("parallel", "gather", "gather_parallel"),
+    "nested": ("nested", "nested_parallel"),
+    "stream": ("stream",),
+    "error": ("error", "tool_error"),
+}
 SUBJECTS = [
     stood("AG2 0.13.3", OPENAI2, "ag2_classic_teams.py", "ag2_script.py", AG2_CLASSIC),
     stood("AG2 1.2.1", OPENAI3, "ag2_agents.py", "ag2_script.py", AG2),
     stood("AutoGen 0.7.5, openai 2", OPENAI2, "autogen_teams.py", "autogen_script.py", AUTOGEN),
     stood("AutoGen 0.7.5, openai 3", OPENAI3, "autogen_teams.py", "autogen_script.py", AUTOGEN),
     stood("CrewAI 1.15.30", OPENAI2, "crewai_crews.py", "crewai_script.py", CREWAI),
+    stood("OpenAI Agents 0.24.0", OPENAI3, "cities_openai_agents.py", "cities_script.py", OPENAI_AGENTS),
+    stood("LangGraph 1.2.24", OPENAI3, "cities_langgraph.py", "cities_script.py", LANGGRAPH),
+    stood("Pydantic AI 2.68.0", OPENAI3, "cities_pydantic_ai.py", "cities_script.py", PYDANTIC_AI),
     stood("plain calls that race, openai 2", OPENAI2, "racing.py", "racing_script.py", RACING),
     stood("plain calls that race, openai 3", OPENAI3, "racing.py", "racing_script.py", RACING),
 ]

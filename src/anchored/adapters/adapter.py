@@ -84,19 +84,25 @@ def wrap_everywhere(base: Any, makers: Mapping[str, Make]) -> None:
     Abstract ones are left alone. A method that calls the one it replaces passes both wrappers.
 
     Raises:
-        AttributeError: neither the class nor a subclass has one of them.
+        AttributeError: the class has none of that name, not even an abstract one.
     """
-    found: set[str] = set()
+    for name in makers:
+        if not hasattr(base, name):
+            raise AttributeError(f"no method {name} in {base.__name__}")
 
     def enter(owner: Any) -> None:
         for name, make in makers.items():
             own: object = owner.__dict__.get(name)
             if own is not None and not getattr(own, "__isabstractmethod__", False):
                 wrap(owner, name, make)
-                found.add(name)
+
+    own_hook: Any = base.__dict__.get("__init_subclass__")
 
     def __init_subclass__(cls: Any, **options: Any) -> None:
-        cast("Any", super(base, cls)).__init_subclass__(**options)  # pyright: ignore[reportUnknownMemberType]
+        if own_hook is None:
+            cast("Any", super(base, cls)).__init_subclass__(**options)  # pyright: ignore[reportUnknownMemberType]
+        else:
+            own_hook.__get__(None, cls)(**options)
         enter(cls)
 
     left: list[Any] = [base]
@@ -107,9 +113,6 @@ def wrap_everywhere(base: Any, makers: Mapping[str, Make]) -> None:
         new = set[Any](type.__subclasses__(owner)) - seen  # a class may come by several of its parents
         left += new
         seen |= new
-    for name in makers:
-        if name not in found:
-            raise AttributeError(f"no method {name} in {base.__name__} and its subclasses")
     base.__init_subclass__ = classmethod(__init_subclass__)
 
 

@@ -164,6 +164,10 @@ class Gate(Protocol):
         """Position of the latest end of a model call."""
         ...
 
+    def issuer(self, call_id: str) -> int | None:
+        """Position of the end of the one model call that issued this call id; None if none did, or several."""
+        ...
+
     def connecting(self, address: str, *, inside: bool) -> None:
         """A connection is about to be made; `inside` if a door of ours makes it. Raises OSError if it must not be."""
         ...

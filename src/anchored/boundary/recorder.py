@@ -125,6 +125,10 @@ class Recorder:
         with self._lock:
             return self._ledger.tracer.last_model_end
 
+    def issuer(self, call_id: str) -> int | None:
+        with self._lock:
+            return self._ledger.tracer.issuer(call_id)
+
     def connecting(self, address: str, *, inside: bool) -> None:
         if not inside and address not in self._seen:
             seen: JsonObject = {"address": address, "by": calling_client(), "process": os.getpid()}

@@ -241,6 +241,10 @@ class Replayer:
         with self._turn:
             return self._ledger.tracer.last_model_end
 
+    def issuer(self, call_id: str) -> int | None:
+        with self._turn:
+            return self._ledger.tracer.issuer(call_id)
+
     def connecting(self, address: str, *, inside: bool) -> None:
         """Refuses every connection before the anchor, and all that comes after a poison."""
         host = address.rsplit(":", 1)[0]

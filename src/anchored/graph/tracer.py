@@ -65,6 +65,10 @@ class Tracer:
         """Position of the latest end of a model call."""
         return self._last_model_end
 
+    def issuer(self, call_id: str) -> int | None:
+        """Position of the end of the one model call that issued this call id; None if none did, or several."""
+        return _only(self._issuers.get(call_id))
+
     def chose(self, actor: str, selection: int) -> None:
         """The framework chose `actor` to speak next, by what the entry at `selection` said."""
         self._chosen[actor] = selection

@@ -23,21 +23,21 @@ QUIET = dict(
 )
 os.environ.update({} if CHATTY else QUIET, CREWAI_STORAGE_DIR=HOME, HOME=HOME, NO_COLOR="1")
 
-import asyncio  # noqa: E402
-import json  # noqa: E402
-import time  # noqa: E402
-from typing import Any  # noqa: E402
+import asyncio
+import json
+import time
+from typing import Any
 
-import httpx  # noqa: E402
-from crewai import LLM, Agent, BaseLLM, Crew, Process, Task  # noqa: E402
-from crewai.events.event_bus import crewai_event_bus  # noqa: E402
-from crewai.flow.flow import Flow, listen, start  # noqa: E402
-from crewai.tools import BaseTool, tool  # noqa: E402
-from crewai.tools.agent_tools.agent_tools import AgentTools  # noqa: E402
-from crewai.tools.tool_failure import ToolFailure  # noqa: E402
-from pydantic import BaseModel  # noqa: E402
+import httpx
+from crewai import LLM, Agent, BaseLLM, Crew, Process, Task
+from crewai.events.event_bus import crewai_event_bus
+from crewai.flow.flow import Flow, listen, start
+from crewai.tools import BaseTool, tool
+from crewai.tools.agent_tools.agent_tools import AgentTools
+from crewai.tools.tool_failure import ToolFailure
+from pydantic import BaseModel
 
-import anchored  # noqa: E402
+import anchored
 
 URL = os.environ["ANCHORED_TEST_URL"]
 CHANGE = " Now." if os.environ.get("ANCHORED_TEST_CHANGE") == "prompt" else ""

@@ -17,7 +17,7 @@ try:
     from mcp.server.mcpserver import MCPServer as Server
 except ImportError:
     from mcp.server.fastmcp import FastMCP as Server
-from mcp.types import ToolAnnotations  # noqa: E402
+from mcp.types import ToolAnnotations
 
 
 def hints(**said):

@@ -1,0 +1,152 @@
+"""Objects that tools hand to a framework ↔ plain data, which a recording can keep. `unpack` inverts `pack`.
+
+What can be kept besides plain data: pydantic models, dataclasses, members of enumerations, and dates, times, decimals
+and UUIDs. An object is told by the name of its class, which is looked up among the modules that are loaded: nothing is
+imported for a recording's sake, and no constructor runs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from typing import Any, cast
+from uuid import UUID
+
+from anchored.events import Unreplayable
+
+_MARK = "anchored.object"
+"""First item of the list that stands for an object; a list that has it by itself is marked too."""
+
+_WRITTEN: dict[type, tuple[Callable[[Any], object], Callable[[Any], object]]] = {
+    datetime: (datetime.isoformat, datetime.fromisoformat),
+    date: (date.isoformat, date.fromisoformat),
+    time: (time.isoformat, time.fromisoformat),
+    timedelta: (
+        lambda value: [value.days, value.seconds, value.microseconds],
+        lambda parts: timedelta(days=parts[0], seconds=parts[1], microseconds=parts[2]),
+    ),
+    Decimal: (str, Decimal),
+    UUID: (str, UUID),
+}
+_MODEL_SLOTS = ("__pydantic_extra__", "__pydantic_private__")
+_PLAIN = (type(None), bool, int, float, str, bytes)
+_GROUPS = (list, tuple, set, frozenset)
+_MOST_DEEP = 50
+
+
+def pack(value: object) -> object:
+    """Plain data for a value.
+
+    Raises:
+        Unreplayable: some part of it is an object of another kind.
+    """
+    return _pack(value, "", 0)
+
+
+def unpack(data: object) -> object:
+    """The value that `pack` made `data` of.
+
+    Raises:
+        ValueError: a class is not loaded, or is not what it was.
+    """
+    if isinstance(data, dict):
+        return {unpack(key): unpack(item) for key, item in cast("dict[object, object]", data).items()}
+    if not isinstance(data, _GROUPS):
+        return data
+    items = cast("list[object]", data)
+    if isinstance(data, list) and items[:1] == [_MARK]:
+        _, kind, name, content = items
+        return _rebuilt(str(kind), str(name), content)
+    return type(items)(unpack(item) for item in items)
+
+
+def _pack(value: object, path: str, depth: int) -> object:
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if depth > _MOST_DEEP:
+        raise Unreplayable(path, "value that is nested too deeply")
+    if kind in _GROUPS:
+        items = cast("list[object]", value)
+        packed = [_pack(item, f"{path}/{number}", depth + 1) for number, item in enumerate(items)]
+        marked = kind is list and items[:1] == [_MARK]
+        return [_MARK, "list", "", packed] if marked else packed if kind is list else cast("Any", kind)(packed)
+    if kind is dict:
+        return _pack_dict(cast("dict[object, object]", value), path, depth)
+    if kind in _WRITTEN:
+        return [_MARK, "written", kind.__name__, _WRITTEN[kind][0](value)]
+    if isinstance(value, Enum):
+        return [_MARK, "enum", _name(kind, path), value.name]
+    state = _model_state(value) if _is_model(kind) else _dataclass_state(value) if is_dataclass(kind) else None
+    if state is None:
+        raise Unreplayable(path, kind.__qualname__)
+    return [_MARK, "model" if _is_model(kind) else "dataclass", _name(kind, path), _pack_dict(state, path, depth)]
+
+
+def _pack_dict(value: dict[Any, Any], path: str, depth: int) -> dict[object, object]:
+    return {
+        _pack(key, f"{path}/key", depth + 1): _pack(item, f"{path}/{key}", depth + 1) for key, item in value.items()
+    }
+
+
+def _is_model(kind: Any) -> bool:
+    pydantic: Any = sys.modules.get("pydantic")
+    return pydantic is not None and isinstance(kind, type) and issubclass(kind, pydantic.BaseModel)
+
+
+def _model_state(value: Any) -> dict[Any, Any]:
+    """All that a pydantic model is made of."""
+    state: dict[Any, Any] = {"": dict(value.__dict__), "__pydantic_fields_set__": set(value.__pydantic_fields_set__)}
+    return {**state, **{slot: getattr(value, slot, None) for slot in _MODEL_SLOTS}}
+
+
+def _dataclass_state(value: Any) -> dict[Any, Any] | None:
+    """The fields of a dataclass; None where it has more than those."""
+    names = [item.name for item in fields(value)]
+    if not set(getattr(value, "__dict__", ())) <= set(names):
+        return None
+    return {name: getattr(value, name) for name in names if hasattr(value, name)}
+
+
+def _name(kind: type, path: str) -> str:
+    """What finds a class again among the loaded modules."""
+    name = f"{kind.__module__}:{kind.__qualname__}"
+    try:
+        if _loaded(name) is kind:
+            return name
+    except ValueError:
+        pass
+    raise Unreplayable(path, f"{kind.__qualname__}, a class that its module does not have")
+
+
+def _loaded(name: str) -> Any:
+    module, _, path = name.partition(":")
+    found: object = sys.modules.get(module)
+    for part in path.split("."):
+        found = getattr(found, part, None)
+    if not isinstance(found, type):
+        raise ValueError(f"no class {name} is loaded")
+    return found
+
+
+def _rebuilt(kind: str, name: str, content: Any) -> object:
+    if kind == "list":
+        return [unpack(item) for item in content]
+    if kind == "written":
+        return next(read for known, (_, read) in _WRITTEN.items() if known.__name__ == name)(content)
+    found = _loaded(name)
+    if kind == "enum" and issubclass(found, Enum):
+        return found[content]
+    state = cast("dict[Any, Any]", unpack(content))
+    made: Any = found.__new__(found)
+    if kind == "model" and _is_model(found):
+        object.__setattr__(made, "__dict__", state.pop(""))
+    elif kind != "dataclass" or not is_dataclass(found):
+        raise ValueError(f"{name} is no {kind}")
+    for attribute, item in state.items():
+        object.__setattr__(made, attribute, item)
+    return made
