@@ -19,22 +19,32 @@ THREAD_PACE = 0.1
 whoever acts on the first of them acts before the second comes. Threads have to be given the processor first."""
 
 
+_BUSY = 0.1
+"""Share of the processor above which this process is at work, and so may still come to what is waited for."""
+_MOST = 10
+"""How many times as long as asked a process may be at work."""
+_LOOK = 0.05
+
+
 class Watch:
-    """How long nothing has gone on."""
+    """How long nothing has gone on: no entry was written, and the process was not at work either."""
 
     def __init__(self, progress: int) -> None:
         self._progress = progress
         self._since = time.monotonic()
+        self._worked = time.process_time()
 
     def overdue(self, progress: int, limit: float) -> bool:
         """Whether it is so long, `progress` being another number whenever something has gone on."""
         if progress != self._progress:
-            self._progress, self._since = progress, time.monotonic()
-        return self.left(limit) <= 0
+            self._progress, self._since, self._worked = progress, time.monotonic(), time.process_time()
+        waited = time.monotonic() - self._since
+        at_work = time.process_time() - self._worked > _BUSY * waited
+        return waited >= (_MOST * limit if at_work else limit)
 
     def left(self, limit: float) -> float:
-        """How much of it is left."""
-        return max(0.0, self._since + limit - time.monotonic())
+        """When to look again."""
+        return max(_LOOK, self._since + limit - time.monotonic())
 
 
 class RecordedSeconds:
