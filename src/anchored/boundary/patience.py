@@ -13,10 +13,9 @@ later where nothing overlaps in the recording."""
 STREAM_HOLD = 0.1
 """Without progress, for a stream that is held back as a whole."""
 
-TASK_PACE = 0.03
-THREAD_PACE = 0.1
+PACE = 0.1
 """At most between two results of calls that overlap: as far apart as they came when recorded, or this far, so that
-whoever acts on the first of them acts before the second comes. Threads have to be given the processor first."""
+whoever acts on the first of them acts before the second comes."""
 
 
 _BUSY = 0.1

@@ -18,7 +18,7 @@ from anchored.boundary.failures import failure_of
 from anchored.boundary.lanes import in_event_loop
 from anchored.boundary.ledger import Clock, Ledger
 from anchored.boundary.live import LiveRules
-from anchored.boundary.patience import HOLD, STREAM_HOLD, TASK_PACE, THREAD_PACE, RecordedSeconds, Watch
+from anchored.boundary.patience import HOLD, PACE, STREAM_HOLD, RecordedSeconds, Watch
 from anchored.boundary.proxies import is_isolated, release_proxies
 from anchored.boundary.waiting import Sleepers
 from anchored.canonical import JsonObject
@@ -160,7 +160,7 @@ class Replayer:
             return
         with self._turn:
             watch = Watch(self._progress)
-            while (left := self._left(passage.begin, THREAD_PACE)) != 0:
+            while (left := self._left(passage.begin)) != 0:
                 if in_event_loop() or watch.overdue(self._progress, self._patience):
                     raise self._never_ends(passage.begin)
                 self._turn.wait(watch.left(self._patience) if left is None else left)
@@ -171,7 +171,7 @@ class Replayer:
         watch = Watch(self._progress)
         while True:
             with self._turn:
-                left = self._left(passage.begin, TASK_PACE)
+                left = self._left(passage.begin)
                 if left == 0:
                     return
                 if watch.overdue(self._progress, self._patience):
@@ -404,14 +404,14 @@ class Replayer:
             raise Poisoned
         return self._session.end_due(begin.position)
 
-    def _left(self, begin: Begin, most: float) -> float | None:
+    def _left(self, begin: Begin) -> float | None:
         """Seconds until the result of an event may be handed out; None while the turn of its end has not come."""
         if not self._end_due(begin):
             return None
         end = self._session.end_turn(begin.position)
         if self._session.live or end not in self._session.contested:
             return 0
-        pace = min(most, self._recorded.between(end - 1, end))
+        pace = min(PACE, self._recorded.between(end - 1, end))
         return max(0.0, self._moved + pace - time.monotonic())
 
     def _never_ends(self, begin: Begin) -> Poisoned:
