@@ -84,13 +84,12 @@ def wrap_everywhere(base: Any, makers: Mapping[str, Make]) -> None:
     Abstract ones are left alone. A method that calls the one it replaces passes both wrappers.
 
     Raises:
-        AttributeError: the class has none of that name, not even an abstract one.
+        AttributeError: neither the class nor a subclass has one of that name, not even an abstract one.
     """
-    for name in makers:
-        if not hasattr(base, name):
-            raise AttributeError(f"no method {name} in {base.__name__}")
+    known: set[str] = set()
 
     def enter(owner: Any) -> None:
+        known.update(name for name in makers if hasattr(owner, name))
         for name, make in makers.items():
             own: object = owner.__dict__.get(name)
             if own is not None and not getattr(own, "__isabstractmethod__", False):
@@ -113,6 +112,9 @@ def wrap_everywhere(base: Any, makers: Mapping[str, Make]) -> None:
         new = set[Any](type.__subclasses__(owner)) - seen  # a class may come by several of its parents
         left += new
         seen |= new
+    for name in makers:
+        if name not in known:
+            raise AttributeError(f"no method {name} in {base.__name__} and its subclasses")
     base.__init_subclass__ = classmethod(__init_subclass__)
 
 
