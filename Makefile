@@ -89,7 +89,7 @@ check: setup
 
 # Two processes, since most of a test's time is a program that starts; a file's tests stay together and share their stand.
 test: check stands
-	$(BIN)/python -m pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
 
 conformance: setup stands
 	ANCHORED_CONFORMANCE=20 ANCHORED_FRAMEWORKS=docs/frameworks.md ANCHORED_LAUNCHING=docs/launching.md \

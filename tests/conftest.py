@@ -27,13 +27,6 @@ def _load(name: str) -> ModuleType:
 builders = _load("builders")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A file's tests stay together and share their stand, unless they say otherwise (`--dist loadgroup`)."""
-    for item in items:
-        if item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(str(item.path)))
-
-
 _cells: list[dict[str, Any]] = []
 
 

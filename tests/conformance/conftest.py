@@ -162,13 +162,6 @@ def row_of(place: Place, done: Done, *, expected: int, name: str, prefix: list[C
     )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One matrix, so one process."""
-    for item in items:
-        if item.path.parent == Path(__file__).parent:
-            item.add_marker(pytest.mark.xdist_group("launching"))
-
-
 @pytest.fixture(scope="session")
 def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningEndpoint]:
     folder = tmp_path_factory.mktemp("endpoint")

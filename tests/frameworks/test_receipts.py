@@ -123,11 +123,11 @@ import wrapt
 
 @wrapt.when_imported("anchored.boundary.transport_httpx")
 def sabotage(module):
-    original = module._Recorded.__iter__
-    def one_wrong_byte(self):
-        for chunk in original(self):
-            yield chunk.replace(b"researcher", b"researchep", 1)
-    module._Recorded.__iter__ = one_wrong_byte
+    original = module.pieces
+    def one_wrong_byte(result):
+        for piece in original(result):
+            yield piece.replace(b"researcher", b"researchep", 1)
+    module.pieces = one_wrong_byte
 """
 
 
