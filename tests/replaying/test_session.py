@@ -507,6 +507,16 @@ def test_it_knows_whether_events_overlap(program: Program, concurrent: bool) -> 
     assert Session(recorded(program), anchor=None).concurrent is concurrent
 
 
+def test_both_of_two_results_that_overlap_are_told_apart() -> None:
+    """R0-07: the last of several is too, though nothing is in flight any more when it comes."""
+    source = recorded(overlapping())
+    assert [type(source.log.entries[place]).__name__ for place in range(6)] == ["Begin"] * 2 + ["End"] * 2 + [
+        "Begin",
+        "End",
+    ]
+    assert Session(source, anchor=None).contested == {2, 3}
+
+
 def test_nesting_is_no_overlap() -> None:
     """A container is open while its calls are made; they are its own."""
 

@@ -43,14 +43,20 @@ def covered_positions(log: Log, container_positions: frozenset[int]) -> dict[int
 
 
 def contested(log: Log) -> frozenset[int]:
-    """Positions of the ends at which another event was in flight that does not enclose the one that ends."""
+    """Positions of the ends of events of which one ended while the other was in flight, neither enclosing the other.
+
+    The second of two results is among them as the first is: whoever acts on the first may have to do so before it.
+    """
     ancestors: dict[int, frozenset[int]] = {}
     pending: set[int] = set()
+    overlapped: set[int] = set()
     found: set[int] = set()
     for entry in log.entries:
         if isinstance(entry, End):
             pending.discard(entry.begin)
-            if pending - ancestors[entry.begin]:
+            others = pending - ancestors[entry.begin]
+            overlapped |= others
+            if others or entry.begin in overlapped:
                 found.add(entry.position)
             continue
         parent = entry.parent
