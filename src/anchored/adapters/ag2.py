@@ -119,8 +119,22 @@ def _replied(original: _Method) -> _Method:
 
 
 def _wrap_hitl(original: _Method) -> _Method:
+    """What asks a person for an agent; a middleware may do that outside of tools and model calls."""
+
     def wrap_hitl(func: Any) -> Any:
-        return original(func if hasattr(func, _RECORDED) else _recorded(func))
+        made = original(func if hasattr(func, _RECORDED) else _recorded(func))
+
+        def make_hook(middlewares: Any) -> Any:
+            hook = made(middlewares)
+
+            @wraps(hook)
+            async def asking(event: Any, context: Any) -> None:
+                with acting(_actor(context)):
+                    await hook(event, context)
+
+            return asking
+
+        return make_hook
 
     return wrap_hitl
 
@@ -134,11 +148,14 @@ def _recorded(function: Any) -> Any:
             gate = current_gate()
             if gate is None:
                 return await function(*args, **kwargs)
+            live: list[Any] = []
 
-            async def ask() -> object:
-                return _text_of_answer(await function(*args, **kwargs))
+            async def asked() -> object:
+                live.append(await function(*args, **kwargs))
+                return _plain(live[0])
 
-            return await _question(gate, args, kwargs).run_async(ask)
+            said = await _question(gate, args, kwargs).run_async(asked)
+            return live[0] if live else _answer(said)
 
         setattr(ask_later, _RECORDED, True)
         return ask_later
@@ -148,7 +165,14 @@ def _recorded(function: Any) -> Any:
         gate = current_gate()
         if gate is None:
             return function(*args, **kwargs)
-        return _question(gate, args, kwargs).run(lambda: _text_of_answer(function(*args, **kwargs)))
+        live: list[Any] = []
+
+        def asked() -> object:
+            live.append(function(*args, **kwargs))
+            return _plain(live[0])
+
+        said = _question(gate, args, kwargs).run(asked)
+        return live[0] if live else _answer(said)
 
     setattr(ask, _RECORDED, True)
     return ask
@@ -160,11 +184,14 @@ def _question(gate: Gate, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Huma
     return HumanInput(gate, name="human_input", prompt=str(getattr(request, "content", "")))
 
 
-def _text_of_answer(answer: Any) -> object:
-    """A message that is tied to no request yet is its text: AG2 makes the one of the other."""
-    if type(answer).__name__ == "HumanMessage" and not answer.parent_id:
-        return answer.content
-    return answer
+def _plain(answer: Any) -> object:
+    """A message as a tuple of its text; AG2 ties it to the request, whose id is another in each run."""
+    return (answer.content,) if type(answer).__name__ == "HumanMessage" else answer
+
+
+def _answer(said: Any) -> Any:
+    """Inverts `_plain`: AG2 checks the answer against what the function says it returns."""
+    return sys.modules["ag2.events"].HumanMessage(*said) if isinstance(said, tuple) else said
 
 
 def _enter(agent: ModuleType) -> None:
