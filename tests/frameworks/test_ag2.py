@@ -95,6 +95,15 @@ def test_actors_parents_edges_and_final_answer_of_a_subagent(ag2: Stand) -> None
     assert shown["final"]["text"].startswith("Something longer is said of it")
 
 
+def test_what_a_person_says_is_an_event(ag2: Stand) -> None:
+    """Asked by a tool or for leave to run one; nobody is asked again, and the asking agent is its actor."""
+    result = recorded(ag2, "human", "human")
+    assert replayed(ag2, "human") == result
+    events = ag2.show("human")["events"]
+    asked = [(event["agent"], event["parent"] is None) for event in events if event["kind"] == "human_input"]
+    assert asked == [("asker", False), ("asker", False), ("researcher", True)]
+
+
 def test_a_hub_is_replayed_guided_and_ended(ag2: Stand) -> None:
     """Fail closed: a Hub reports a failed turn and waits on. Nothing goes live, and the program does not finish."""
     result = recorded(ag2, "hub", "hub")

@@ -82,3 +82,27 @@ def test_an_asynchronous_group_chat(classic: Stand) -> None:
     changed, attempt = classic.replay("group", ANCHORED_TEST_CHANGE="prompt")
     assert changed.status == 3, (changed.err, attempt)
     assert classic.calls() == calls
+
+
+def test_what_a_person_types_is_an_event(classic: Stand) -> None:
+    """One event for each question, in an agent's own way or its class's; a replay needs no terminal, and reads on after
+    the lines that were asked for.
+    """
+    folder = classic.folder
+    (folder / "typed").write_text("".join(f"line {number}\n" for number in range(20)))
+    asking = (sys.executable, "-c", ASKING, *PROGRAM[1:])
+    done = classic.anchored("record", "--name", "human", "--", *asking, "human+human-async")
+    assert done.status == 0, done.err
+    result = last_line(done)
+    assert "line 1" in result
+    assert replayed(classic, "human") == result
+    events = classic.show("human")["events"]
+    assert [event["agent"] for event in events if event["kind"] == "human_input"] == ["user"] * 4
+
+
+ASKING = """
+import runpy, sys
+sys.argv = sys.argv[1:]
+sys.stdin = open("typed")
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""

@@ -3,10 +3,11 @@
 Says who acts and what the final answer is; records and serves tools where AG2 runs them, and what a person says.
 
 Entered at `__call__` of every subclass of `LLMClient`, of `FunctionTool` and, when the MCP toolkit is imported, of its
-`_MCPProxyTool` (private, seen in 1.2.1); and at `AgentReply`, of which each finished turn makes one. Private and seen
-in 1.2.1: `__ag2_agent__` among the dependencies of a context, which is the acting agent. `BaseMiddleware`, the
-documented door, is none for us: its program has to give it to each agent, it stands outside of a tool's own
-middleware, and it shows in what an agent tells of itself.
+`_MCPProxyTool` (private, seen in 1.2.1); at `AgentReply`, of which each finished turn makes one; and at `wrap_hitl`,
+through which agents and plugins take each function that asks a person. Private and seen in 1.2.1: `__ag2_agent__`
+among the dependencies of a context, which is the acting agent. `BaseMiddleware`, the documented door, is none for us:
+its program has to give it to each agent, it stands outside of a tool's own middleware, and it shows in what an agent
+tells of itself.
 
 AG2 numbers some things anew in each run, and leaves them out of requests: a subtask's agent is called `subtask-` and
 eight digits, and is `subtask` here; a call for which the model gave no id has a random one, and none here.
@@ -19,20 +20,20 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Awaitable, Callable
-from functools import partial
+from functools import wraps
 from types import ModuleType
 from typing import Any, cast
 
-from anchored.adapters.adapter import Adapter, wrap
+from anchored.adapters.adapter import Adapter, wrap, wrap_everywhere
 from anchored.adapters.objects import pack, unpack
-from anchored.boundary import Gate, ToolCall, acting, current_gate
+from anchored.boundary import Gate, HumanInput, ToolCall, acting, current_gate
 from anchored.events import Outcome
 
 _Method = Callable[..., Any]
 _AGENT = "__ag2_agent__"
 _SUBTASK = re.compile("subtask-[0-9a-f]{8}")
 _OWN_ID = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
-_wrapped: set[type] = set()
+_RECORDED = "__anchored_recorded__"
 
 
 def _actor(context: Any) -> str | None:
@@ -80,7 +81,7 @@ def _call(gate: Gate, tool: Any, event: Any, actor: str | None) -> ToolCall:
         judge=_outcome,
         read_text=_text,
         pack=pack,
-        unpack=partial(unpack, gate),
+        unpack=unpack,
     )
 
 
@@ -117,32 +118,88 @@ def _replied(original: _Method) -> _Method:
     return __init__
 
 
-def _watch_clients(base: Any) -> None:
-    """Enters the subclasses that are there, and those to come as they are made."""
-    begun = base.__init_subclass__
+def _wrap_hitl(original: _Method) -> _Method:
+    """What asks a person for an agent; a middleware may do that outside of tools and model calls."""
 
-    def __init_subclass__(cls: Any, **kwargs: Any) -> None:
-        begun.__func__(cls, **kwargs)
-        _enter_client(cls)
+    def wrap_hitl(func: Any) -> Any:
+        made = original(func if hasattr(func, _RECORDED) else _recorded(func))
 
-    base.__init_subclass__ = classmethod(__init_subclass__)
-    pending = list(base.__subclasses__())
-    while pending:
-        client = pending.pop()
-        pending.extend(client.__subclasses__())
-        _enter_client(client)
+        def make_hook(middlewares: Any) -> Any:
+            hook = made(middlewares)
+
+            @wraps(hook)
+            async def asking(event: Any, context: Any) -> None:
+                with acting(_actor(context)):
+                    await hook(event, context)
+
+            return asking
+
+        return make_hook
+
+    return wrap_hitl
 
 
-def _enter_client(client: Any) -> None:
-    if "__call__" in vars(client) and client not in _wrapped:
-        _wrapped.add(client)
-        wrap(client, "__call__", _ask_model)
+def _recorded(function: Any) -> Any:
+    """A function that asks a person, recorded or served. AG2 passes it what its signature asks for."""
+    if sys.modules["ag2.utils"].is_coroutine_callable(function):
+
+        @wraps(function)
+        async def ask_later(*args: Any, **kwargs: Any) -> Any:
+            gate = current_gate()
+            if gate is None:
+                return await function(*args, **kwargs)
+            live: list[Any] = []
+
+            async def asked() -> object:
+                live.append(await function(*args, **kwargs))
+                return _plain(live[0])
+
+            said = await _question(gate, args, kwargs).run_async(asked)
+            return live[0] if live else _answer(said)
+
+        setattr(ask_later, _RECORDED, True)
+        return ask_later
+
+    @wraps(function)
+    def ask(*args: Any, **kwargs: Any) -> Any:
+        gate = current_gate()
+        if gate is None:
+            return function(*args, **kwargs)
+        live: list[Any] = []
+
+        def asked() -> object:
+            live.append(function(*args, **kwargs))
+            return _plain(live[0])
+
+        said = _question(gate, args, kwargs).run(asked)
+        return live[0] if live else _answer(said)
+
+    setattr(ask, _RECORDED, True)
+    return ask
+
+
+def _question(gate: Gate, args: tuple[Any, ...], kwargs: dict[str, Any]) -> HumanInput:
+    """AG2 hands the request to the function first, and the context if it asks for that."""
+    request = next((value for value in (*args, *kwargs.values()) if hasattr(value, "content")), None)
+    return HumanInput(gate, name="human_input", prompt=str(getattr(request, "content", "")))
+
+
+def _plain(answer: Any) -> object:
+    """A message as a tuple of its text; AG2 ties it to the request, whose id is another in each run."""
+    return (answer.content,) if type(answer).__name__ == "HumanMessage" else answer
+
+
+def _answer(said: Any) -> Any:
+    """Inverts `_plain`: AG2 checks the answer against what the function says it returns."""
+    return sys.modules["ag2.events"].HumanMessage(*said) if isinstance(said, tuple) else said
 
 
 def _enter(agent: ModuleType) -> None:
-    _watch_clients(sys.modules["ag2.config.client"].LLMClient)
+    wrap_everywhere(sys.modules["ag2.config.client"].LLMClient, {"__call__": _ask_model})
     wrap(sys.modules["ag2.tools.final.function_tool"].FunctionTool, "__call__", _run_tool)
     wrap(agent.AgentReply, "__init__", _replied)
+    for module in (agent, sys.modules["ag2.plugin"]):
+        wrap(module, "wrap_hitl", _wrap_hitl)
 
 
 def _enter_mcp(toolkit: ModuleType) -> None:

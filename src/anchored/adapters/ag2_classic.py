@@ -1,12 +1,13 @@
 """AG2 classic (package `autogen` of the distribution `ag2`), proved on 0.13.3: synchronous, asynchronous, in threads.
 
 Says who acts, the internal speaker selector included; records and serves tools where an agent executes them; says who
-was chosen to speak; switches the response cache off, which would hide calls.
+was chosen to speak, and what a person says; switches the response cache off, which would hide calls.
 
 Entered at `OpenAIWrapper.create`, `execute_function`, `a_execute_function`, `initiate_chat` and `a_initiate_chat` of
-`ConversableAgent`, `GroupChat.append`, `select_speaker` and `a_select_speaker`, and `TerminationEvent`, all public.
-`run`, `run_iter`, group chats by pattern and nested chats all come to these. Private and seen in 0.13.3:
-`OpenAIWrapper._config_list`, whose entries override what `create` is given.
+`ConversableAgent`, `get_human_input` and `a_get_human_input` of it and of all its subclasses, `GroupChat.append`,
+`select_speaker` and `a_select_speaker`, and `TerminationEvent`, all public. `run`, `run_iter`, group chats by pattern
+and nested chats all come to these. Private and seen in 0.13.3: `OpenAIWrapper._config_list`, whose entries override
+what `create` is given, and `_human_input` of an agent, which keeps the answers.
 
 An executed tool is announced by two events on the agent's stream; they come for a served one too. What is raised in a
 tool that AG2 runs in a thread of its own ends that thread, and AG2 raises `KeyError('value')` instead.
@@ -19,16 +20,16 @@ import sys
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial
 from typing import Any, cast
 
-from anchored.adapters.adapter import Adapter, wrap
+from anchored.adapters.adapter import Adapter, wrap, wrap_everywhere
 from anchored.adapters.objects import pack, unpack
-from anchored.boundary import Gate, ToolCall, acting, current_gate
+from anchored.boundary import Gate, HumanInput, ToolCall, acting, current_gate
 from anchored.events import Outcome
 
 _Method = Callable[..., Any]
 _depth: ContextVar[int] = ContextVar("anchored_ag2_chat_depth", default=0)
+_asking: ContextVar[bool] = ContextVar("anchored_ag2_asking", default=False)
 _group_message: ContextVar[list[str] | None] = ContextVar("anchored_ag2_group_message", default=None)
 
 
@@ -60,7 +61,7 @@ def _call(gate: Gate, agent: Any, func_call: dict[str, Any], call_id: str | None
         judge=_outcome,
         read_text=_text,
         pack=pack,
-        unpack=partial(unpack, gate),
+        unpack=unpack,
     )
 
 
@@ -235,6 +236,73 @@ def _chatting() -> Generator[Callable[[Any], None]]:
         _group_message.reset(held)
 
 
+def _get_human_input(original: _Method) -> _Method:
+    def get_human_input(self: Any, prompt: str, *args: Any, **kwargs: Any) -> Any:
+        gate = current_gate()
+        if gate is None or _asking.get():
+            return original(self, prompt, *args, **kwargs)
+        held = len(self._human_input)
+
+        def ask() -> Any:
+            with _one_question():
+                return _with_kept(original(self, prompt, *args, **kwargs), self._human_input[held:])
+
+        question = _question(gate, self, prompt)
+        return _answer(self, held, question.read_line(ask) if _on_console(kwargs) else question.run(ask))
+
+    return get_human_input
+
+
+def _get_human_input_async(original: _Method) -> _Method:
+    async def a_get_human_input(self: Any, prompt: str, *args: Any, **kwargs: Any) -> Any:
+        gate = current_gate()
+        if gate is None or _asking.get():
+            return await original(self, prompt, *args, **kwargs)
+        held = len(self._human_input)
+
+        async def ask() -> Any:
+            with _one_question():
+                return _with_kept(await original(self, prompt, *args, **kwargs), self._human_input[held:])
+
+        question = _question(gate, self, prompt)
+        return _answer(
+            self, held, await (question.read_line_async(ask) if _on_console(kwargs) else question.run_async(ask))
+        )
+
+    return a_get_human_input
+
+
+def _with_kept(answer: Any, kept: list[Any]) -> Any:
+    """The answer alone where the agent keeps just that; else both."""
+    return answer if kept == [answer] else (answer, kept)
+
+
+def _answer(agent: Any, held: int, said: Any) -> Any:
+    """The answer, which the agent keeps as it kept it when it asked."""
+    answer, kept = cast("tuple[Any, list[Any]]", said) if isinstance(said, tuple) else (said, [said])
+    agent._human_input[held:] = kept
+    return answer
+
+
+def _question(gate: Gate, agent: Any, prompt: str) -> HumanInput:
+    return HumanInput(gate, name="human_input", prompt=str(prompt), actor=str(agent.name))
+
+
+@contextmanager
+def _one_question() -> Generator[None]:
+    """Inside, an agent's own way to ask may ask its class's, which is no second question."""
+    token = _asking.set(True)
+    try:
+        yield
+    finally:
+        _asking.reset(token)
+
+
+def _on_console(options: dict[str, Any]) -> bool:
+    stream = options.get("iostream") or sys.modules["autogen.io.base"].IOStream.get_default()
+    return type(stream).__name__ == "IOConsole"
+
+
 def _terminated(original: _Method) -> _Method:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
@@ -251,6 +319,8 @@ def _enter(autogen: Any) -> None:
     wrap(autogen.ConversableAgent, "a_execute_function", _execute_async)
     wrap(autogen.ConversableAgent, "initiate_chat", _initiate_chat)
     wrap(autogen.ConversableAgent, "a_initiate_chat", _initiate_chat_async)
+    asking = {"get_human_input": _get_human_input, "a_get_human_input": _get_human_input_async}
+    wrap_everywhere(autogen.ConversableAgent, asking)
     wrap(autogen.GroupChat, "append", _append)
     wrap(autogen.GroupChat, "select_speaker", _select_speaker)
     wrap(autogen.GroupChat, "a_select_speaker", _select_speaker_async)

@@ -16,7 +16,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any, cast
 
-from anchored.boundary import Gate, failure_of, rebuild
+from anchored.boundary import failure_of, rebuild
 from anchored.events import Failure, Unreplayable
 
 _OBJECT = "anchored.object"
@@ -38,12 +38,28 @@ def pack(value: object) -> object:
         raise Unreplayable("", f"{type(value).__qualname__} that cannot be looked into") from error
 
 
-def unpack(gate: Gate, packed: object) -> object:
-    """The value again. Poisons the session where it cannot be rebuilt."""
-    try:
-        return _rebuild(packed)
-    except Exception as error:
-        raise gate.poison("recorder", f"the tool's recorded value cannot be rebuilt: {error}") from error
+def unpack(packed: object) -> object:
+    """The value again.
+
+    Raises:
+        TypeError: its class is not loaded. Any other exception is that class's.
+    """
+    if isinstance(packed, list | tuple):
+        items = [unpack(item) for item in cast("list[object]", packed)]
+        return items if isinstance(packed, list) else tuple(items)
+    if not isinstance(packed, dict):
+        return packed
+    held = cast("dict[str, Any]", packed)
+    if _FAILURE in held:
+        error_class, message, arguments = held[_FAILURE]
+        return rebuild(Failure(error_class=error_class, message=message, arguments=arguments))
+    if _OBJECT not in held:
+        return {key: unpack(item) for key, item in held.items()}
+    kind = _loaded(held[_OBJECT])
+    shape = None if kind is None else _shape_of(kind)
+    if kind is None or shape is None:
+        raise TypeError(f"{held[_OBJECT]} is not loaded")
+    return shape[1](kind, {key: unpack(item) for key, item in held["fields"].items()})
 
 
 def _pack(value: object) -> object:
@@ -63,25 +79,6 @@ def _pack(value: object) -> object:
     name = f"{kind.__module__}:{kind.__qualname__}"
     held = None if shape is None or _loaded(name) is not kind else shape[0](value)
     return value if held is None else {_OBJECT: name, "fields": {key: _pack(item) for key, item in held.items()}}
-
-
-def _rebuild(packed: object) -> object:
-    if isinstance(packed, list | tuple):
-        items = [_rebuild(item) for item in cast("list[object]", packed)]
-        return items if isinstance(packed, list) else tuple(items)
-    if not isinstance(packed, dict):
-        return packed
-    held = cast("dict[str, Any]", packed)
-    if _FAILURE in held:
-        error_class, message, arguments = held[_FAILURE]
-        return rebuild(Failure(error_class=error_class, message=message, arguments=arguments))
-    if _OBJECT not in held:
-        return {key: _rebuild(item) for key, item in held.items()}
-    kind = _loaded(held[_OBJECT])
-    shape = None if kind is None else _shape_of(kind)
-    if kind is None or shape is None:
-        raise TypeError(f"{held[_OBJECT]} is not loaded")
-    return shape[1](kind, {key: _rebuild(item) for key, item in held["fields"].items()})
 
 
 _Shape = tuple[Callable[[Any], "dict[str, object] | None"], Callable[[Any, dict[str, Any]], object]]

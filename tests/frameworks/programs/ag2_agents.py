@@ -17,9 +17,9 @@ from typing import Any
 
 from ag2 import Agent, Context, MemoryStream, TaskConfig, ToolResult, tool
 from ag2.config import OpenAIConfig, OpenAIResponsesConfig
-from ag2.events import HumanInputRequest, ModelMessageChunk, ToolCallEvent
+from ag2.events import HumanInputRequest, HumanMessage, ModelMessageChunk, ToolCallEvent
 from ag2.knowledge import MemoryKnowledgeStore
-from ag2.middleware import BaseMiddleware, Middleware
+from ag2.middleware import BaseMiddleware, Middleware, approval_required
 from ag2.network import Handoff, Hub, HubClient, LocalLink, TransitionGraph
 from ag2.network.transitions import AgentTarget, FromSpeaker, TerminateTarget, Transition
 
@@ -209,7 +209,15 @@ async def human() -> object:
         ran("person")
         return f"{request.content} In the north, at {time.time_ns()}"
 
-    return (await agent("asker", ask_someone, hitl_hook=answer).ask(f"Ask about {CITY}.")).body
+    async def answer_later(request: HumanInputRequest, context: Context) -> HumanMessage:
+        return HumanMessage(answer(request))
+
+    asked = await agent("asker", ask_someone, hitl_hook=answer).ask(f"Ask about {CITY}.")
+    again = await agent("asker", ask_someone, hitl_hook=answer_later).ask(f"Ask again about {CITY}.")
+    approved = approval_required("Look? (y/n)")
+    carefully = look_up.with_middleware(approved)
+    looked = await agent("researcher", carefully, hitl_hook=lambda request: "y").ask(f"Look at {CITY}.")
+    return [asked.body, again.body, looked.body]
 
 
 async def _channel(kind: str, names: list[str], tools: dict[str, list[Any]], **options: Any) -> object:

@@ -97,17 +97,20 @@ async def broken_later(place: str) -> str:
 broken_later.__name__ = "broken"
 
 
-@anchored.tool(effect="none")
-async def declared(place: str) -> str:
+async def _look_up_later(place: str) -> str:
     """Looks a place up, and is declared."""
     return look_up(place)
 
 
-declared.__name__ = "look_up"
+_look_up_later.__name__ = "look_up"
+declared = anchored.tool(effect="none")(_look_up_later)
 
 
 def _promised(place: str) -> Any:
     return declared(place)
+
+
+_promised.__name__ = "look_up"
 
 
 def promise() -> object:
@@ -228,9 +231,25 @@ def limited() -> object:
     return [chat("limited", task=f"{number}") for number in range(3)]
 
 
+class Person(UserProxyAgent):
+    """Asks in a way of its own, and then in its class's."""
+
+    def get_human_input(self, prompt: str, **options: Any) -> str:
+        """Adds something to what was typed."""
+        ran("person")
+        return f"{super().get_human_input(prompt, **options)} {time.time_ns()}"
+
+
 def human() -> object:
+    asking = Person("user", human_input_mode="ALWAYS", code_execution_config=False)
+    result = asking.initiate_chat(agent("helper"), message=f"Look at {CITY}.", max_turns=3, silent=True)
+    return [_said(result), result.human_input, sys.stdin.readline()]
+
+
+async def human_later() -> object:
     asking = user(human_input_mode="ALWAYS")
-    return _said(asking.initiate_chat(agent("helper"), message=f"Look at {CITY}.", max_turns=3, silent=True))
+    result = await asking.a_initiate_chat(agent("helper"), message=f"Look at {CITY}.", max_turns=3, silent=True)
+    return [_said(result), result.human_input, sys.stdin.readline()]
 
 
 MODES: dict[str, Callable[[], Any]] = {
@@ -256,6 +275,7 @@ MODES: dict[str, Callable[[], Any]] = {
     "nested-async": nested_later,
     "pattern": pattern,
     "human": human,
+    "human-async": human_later,
 }
 
 
