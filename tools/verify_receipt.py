@@ -75,6 +75,7 @@ STATED = (
     "normalisations",
     "unobserved",
     "background",
+    "ambient",
     "counts",
 )
 
@@ -250,6 +251,9 @@ RECEIPT: Schema = {
         "normalisations": Array(NAME, most=NAMES_LIMIT, ordered=True),
         "unobserved": Array(NAME, most=NAMES_LIMIT, ordered=True),
         "background": Array(NAME, most=NAMES_LIMIT, ordered=True),
+        "ambient": Nullable(
+            {"kinds": Array(NAME, most=NAMES_LIMIT, ordered=True), "streams": HASH, "incomplete": FLAG}
+        ),
         "recorder": one_of("in-process"),
         "counts": dict.fromkeys(
             ("served", "live", "replaced", "carried", "covered", "containers", "substituted"), COUNT

@@ -474,6 +474,7 @@ FREE = (
     "normalisations",
     "unobserved",
     "background",
+    "ambient",
     "counts",
     "configuration",
     "digest",
@@ -625,6 +626,7 @@ def test_an_anchor_that_was_moved_throughout_does_not_match() -> None:
         ("new", "normalisations", []),
         ("new", "unobserved", []),
         ("new", "background", []),
+        ("new", "ambient", {"kinds": ["time"], "streams": "0" * 64, "incomplete": False}),
         (
             "control",
             "counts",

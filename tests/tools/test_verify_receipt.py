@@ -167,6 +167,7 @@ class Builder:
             "normalisations": ["uuid", "zeit-\u00fcber"],
             "unobserved": ["api.example.org"],
             "background": ["POST telemetry.example.org/v1/traces"],
+            "ambient": {"kinds": ["time", "uuid"], "streams": self.digest(), "incomplete": False},
             "recorder": "in-process",
             "counts": {
                 "served": 3,
@@ -541,13 +542,25 @@ def test_fields_added_or_missing_at_any_level_are_refused_even_if_rehashed(name:
         if isinstance(value, dict | list) and place:
             others: list[Any] = [{}, [], None, "", 0]
             for other in others:
-                if other != value and (place, other) != (("predicate", "anchor"), None):
+                if other != value and (place, other) not in NONE_TOO:
                     hard = place[:2] not in {
                         ("predicate", n)
-                        for n in ("changed", "carried", "normalisations", "unobserved", "background", "proofs")
+                        for n in (
+                            "ambient",
+                            "background",
+                            "carried",
+                            "changed",
+                            "normalisations",
+                            "proofs",
+                            "unobserved",
+                        )
                     }
                     error = refused(jcs(sealed(put(receipt, place, other)))) if hard or other != [] else None
                     assert error is None or error.step == 3
+
+
+NONE_TOO = [(("predicate", name), None) for name in ("anchor", "ambient")]
+"""Where null stands for what a replay does not have."""
 
 
 def test_items_added_to_any_array() -> None:
@@ -622,6 +635,10 @@ FREE = {
     "normalisations.1",
     "unobserved.0",
     "background.0",
+    "ambient.kinds.0",
+    "ambient.kinds.1",
+    "ambient.streams",
+    "ambient.incomplete",
     *(f"counts.{name}" for name in ("served", "live", "replaced", "covered", "containers", "substituted")),
     "carried.0.event",
     "carried.0.result",

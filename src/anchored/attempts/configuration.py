@@ -159,6 +159,7 @@ def declared_configuration(
     environment: Mapping[str, str],
     project: Project,
     hash_seed: str | None,
+    ambient: bool = False,
 ) -> JsonObject:
     """What is known of the configuration before the program starts."""
     return {
@@ -171,6 +172,7 @@ def declared_configuration(
         "edge_rules": EDGE_RULES,
         "effects": [[pattern, effect] for pattern, effect in project.effects],
         "background": list(project.background),
+        "ambient": ambient,
     }
 
 

@@ -67,6 +67,7 @@ def record(
     quiet: bool = False,
     without: Sequence[str] = (),
     background: Sequence[str] = (),
+    ambient: bool = False,
 ) -> Recorded:
     """Runs a program for real and records it.
 
@@ -81,6 +82,7 @@ def record(
         quiet: the program's standard output goes to standard error.
         without: names of adapters to leave out, in its replays too.
         background: patterns of HTTP requests that are no events, besides the project's; in its replays too.
+        ambient: record the times, random numbers and ids that the program sees, and give them again in its replays.
 
     Raises:
         UsageError: there is no such program, a run of this name already, or a pattern that is none.
@@ -102,6 +104,7 @@ def record(
         project=project,
         hash_seed=hash_seed,
         without=without,
+        ambient=ambient,
     )
     run_file = library.path(name)
     program = _program_on_stdin(command)
@@ -143,6 +146,7 @@ def open_run(
     project: Project,
     hash_seed: str | None,
     without: Sequence[str] = (),
+    ambient: bool = False,
 ) -> str:
     """Makes the run file of a new recording, with all that is known before it starts; its name.
 
@@ -155,6 +159,7 @@ def open_run(
         environment={**os.environ, WITHOUT_VARIABLE: ",".join(without)} if without else os.environ,
         project=project,
         hash_seed=hash_seed,
+        ambient=ambient,
     )
     opening = Opening(
         format=FORMAT, run=secrets.token_hex(32), mode="record", task=task, configuration=dict(configuration)
@@ -164,6 +169,7 @@ def open_run(
         "folder": str(folder),
         "declarations": [[pattern, effect] for pattern, effect in project.effects],
         "background": list(project.background),
+        "ambient": ambient,
         "created": str(time.time_ns()),
     }
     if name is None:

@@ -33,6 +33,8 @@ from anchored.replaying import (
     check_not_recorded,
     check_replayable,
     divergence_lines,
+    is_ambient,
+    is_incomplete,
     resolve_anchor,
     where,
 )
@@ -144,6 +146,8 @@ class Replay:
         place = (verdict.details or {}).get("background")
         if place is not None:
             lines.append(f"  if that is telemetry or a heartbeat: record again with --background {visible(str(place))}")
+        if is_incomplete(self.recording):
+            lines.append("  ambient: incomplete, the program asked more often for time or chance than when recorded")
         if self.changed:
             lines.append(f"  changed since the recording: {changed_words(self.changed)}")
         ended_early = verdict.kind in ("crashed", "failed") or (divergence is not None and divergence.kind == "missing")
@@ -308,7 +312,7 @@ def replay(
             isolated=plan.anchor is None and not plan.unobserved,
             modules=modules_of(source),
         ),
-        server=server,
+        server=None if is_ambient(source) else server,  # what is loaded before has looked at the clock by itself
     )
     ended = watch(child, run_file, timing, progress=progress)
     verdict = judge(source, load(run_file), plan, ended)

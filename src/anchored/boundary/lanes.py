@@ -30,7 +30,7 @@ import wrapt
 _LONGEST_NAME = 80
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, weakref_slot=True)
 class Lane:
     """One task or thread.
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
 from anchored.boundary.actors import notice
+from anchored.boundary.ambient import Ambient
 from anchored.boundary.background import BackgroundNotes, background_of, misdeclared
 from anchored.boundary.crossing import Crossing, Passage, Poisoned
 from anchored.boundary.effects import Declarations
@@ -28,6 +29,7 @@ class Recorder:
         declarations: the project's word on tools' effects.
         background: patterns of HTTP requests that are no events.
         look: tells what the program is made of; asked at its first crossing and at its end, if given.
+        ambient: the times and chances that the program sees, if they are recorded.
     """
 
     def __init__(
@@ -38,10 +40,14 @@ class Recorder:
         *,
         background: Sequence[str] = (),
         look: Callable[[], JsonObject] | None = None,
+        ambient: Ambient | None = None,
     ) -> None:
         self._journal = journal
         self._declarations = declarations
         self._look = look
+        self._ambient = ambient
+        if ambient is not None:
+            ambient.tell(self.note)
         self._background = tuple(background)
         self._background_notes = BackgroundNotes(self.note)
         self._ledger = Ledger(journal, clock)
@@ -66,6 +72,8 @@ class Recorder:
         if pattern is not None:
             seen: JsonObject = {"pattern": pattern, "name": crossing.name}
             self._note_new("background_refused", seen, f"background {pattern}")
+        if self._ambient is not None:
+            self._ambient.flush()
         with self._lock:
             begin: Begin | None = None
             with self._harmless():
@@ -152,6 +160,8 @@ class Recorder:
     def close(self) -> None:
         """The process ends: what could not be said until now is tried once more."""
         self._background_notes.close()
+        if self._ambient is not None:
+            self._ambient.flush()
         with self._lock:
             self._tell()
             if self._owner == os.getpid():

@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from anchored.boundary.actors import notice
+from anchored.boundary.ambient import Ambient
 from anchored.boundary.background import BackgroundAnswers, background_of, misdeclared
 from anchored.boundary.calling import acting
 from anchored.boundary.crossing import Crossing, Passage, Poisoned
@@ -39,6 +40,7 @@ from anchored.replaying import (
     Serve,
     Session,
     Wait,
+    anchor_of,
     likely_background,
 )
 
@@ -75,6 +77,7 @@ class Replayer:
         patience: seconds that a request may wait for its turn while nothing else gets one.
         watcher: the process that watches this one; without it nothing goes live.
         folder: where the program was started.
+        ambient: the times and chances that the program sees, if they were recorded.
     """
 
     def __init__(
@@ -87,6 +90,7 @@ class Replayer:
         patience: float,
         watcher: int,
         folder: Path,
+        ambient: Ambient | None = None,
     ) -> None:
         self._source = source
         self._plan = plan
@@ -112,6 +116,10 @@ class Replayer:
         self._live = LiveRules(source, plan, watcher)
         self._recorded = RecordedSeconds(source)
         self._background = BackgroundAnswers(source, self.note)
+        self._ambient = ambient
+        self._own_anchor = anchor_of(source)
+        if ambient is not None:
+            ambient.tell(self.note)
 
     @property
     def serving(self) -> bool:
@@ -289,7 +297,9 @@ class Replayer:
         raise PermissionError(f"anchored: no child without the boundary while replaying: {command}")
 
     def close(self) -> None:
-        """Nothing is left to say."""
+        """The process ends: what the program saw since the last event is said."""
+        if self._ambient is not None:
+            self._ambient.flush()
 
     def poison(self, cause: str, message: str, details: JsonObject | None = None) -> Poisoned:
         with self._turn:
@@ -375,19 +385,25 @@ class Replayer:
             self._go_on()
             return Passage(action="enter", begin=begin)
         if isinstance(answer, Replace):
-            release_proxies()
+            self._let_go()
             begin = self._write_begin(asked, crossing, declared=crossing.declared, durable=False, replaced=True)
             self._session.sent(begin.position)
             self._end_given_up()
             return Passage(action="serve", begin=begin, result=answer.result)
         self._check_live(crossing, asked.parent)
-        release_proxies()
+        self._let_go()
         begin = self._write_begin(asked, crossing, declared=crossing.declared, durable=crossing.may_write)
         self._end_given_up()
         if isinstance(answer, Intervene):
             self._session.sent(begin.position)
             return Passage(action="live", begin=begin, intervention=answer.intervention)
         return Passage(action="live", begin=begin)
+
+    def _let_go(self) -> None:
+        """Live from here on: the user's own proxies, real time and chance."""
+        release_proxies()
+        if self._ambient is not None:
+            self._ambient.go_live()
 
     def _limit(self, asked: Asked, answer: Wait) -> float:
         waits = answer.known and self._session.overtakes(asked)
@@ -490,6 +506,10 @@ class Replayer:
         self, asked: Asked, crossing: Crossing, *, declared: Declared, durable: bool, replaced: bool = False
     ) -> Begin:
         observation: JsonObject = {**crossing.observation, "replaced": True} if replaced else crossing.observation
+        if self._ambient is not None:
+            if not self._session.live and self._ledger.size == self._own_anchor:
+                self._ambient.renew()
+            self._ambient.flush()
         try:
             begin = self._ledger.begin(asked, declared=declared, observation=observation, durable=durable)
         except StoreError as error:

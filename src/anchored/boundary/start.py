@@ -15,6 +15,7 @@ from typing import cast
 
 import wrapt
 
+from anchored.boundary.ambient import Ambient
 from anchored.boundary.crossing import Gate
 from anchored.boundary.effects import Declarations
 from anchored.boundary.guard import install_guard
@@ -28,7 +29,7 @@ from anchored.boundary.stdin import watch_stdin
 from anchored.canonical import JsonObject
 from anchored.errors import DamagedError
 from anchored.library import FileJournal, Journal, load, read_order
-from anchored.replaying import plan_from
+from anchored.replaying import is_ambient, plan_from, recorded_ambient
 
 INSTALL_FAILED = 125
 """Exit status of a process into which the boundary could not be put."""
@@ -120,7 +121,12 @@ def _gate(order: JsonObject, journal: FileJournal) -> Gate:
         started = Path.cwd()
         background = cast("list[str]", order.get("background", []))
         return Recorder(
-            journal, time.time_ns, declarations, background=background, look=lambda: loaded(folder, started)
+            journal,
+            time.time_ns,
+            declarations,
+            background=background,
+            look=lambda: loaded(folder, started),
+            ambient=_seen(Ambient()) if order.get("ambient") is True else None,
         )
     source = load(Path(str(order["source"])))
     journal.note("loaded", as_now(folder, source.program.files, source.program.packages), once=True)
@@ -134,7 +140,17 @@ def _gate(order: JsonObject, journal: FileJournal) -> Gate:
         )
     patience = cast("int", order["patience_ms"]) / 1000
     watcher = cast("int", order["watcher"])
-    return Replayer(source, plan, journal, time.time_ns, patience=patience, watcher=watcher, folder=folder)
+    ambient = _seen(Ambient(recorded_ambient(source))) if is_ambient(source) else None
+    clock = time.time_ns
+    return Replayer(source, plan, journal, clock, patience=patience, watcher=watcher, folder=folder, ambient=ambient)
+
+
+def _seen(ambient: Ambient) -> Ambient:
+    """Its values are what the program sees from now on. Only then are the doors loaded that this needs."""
+    from anchored.boundary.ambient_doors import install_ambient
+
+    install_ambient(ambient)
+    return ambient
 
 
 def _await_imports(failed: Callable[[str], None]) -> None:

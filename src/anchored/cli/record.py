@@ -38,6 +38,9 @@ def record_command(
         typer.Option("--without", metavar="ADAPTER", help="Leave this adapter out, in replays too. Repeatable."),
     ] = None,
     background: BackgroundPatterns = None,
+    ambient: Annotated[
+        bool, typer.Option("--ambient", help="Record the times, random numbers and ids that the program sees, too.")
+    ] = False,
     store: Store = None,
     as_json: Json = False,
 ) -> None:
@@ -66,6 +69,7 @@ def record_command(
         quiet=as_json,
         without=tuple(without or ()),
         background=tuple(background or ()),
+        ambient=ambient,
     )
     if not done.observed:
         shelf.discard(done.name)

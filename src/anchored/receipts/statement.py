@@ -10,7 +10,18 @@ from anchored.canonical import Digest, Json, JsonObject, canonical, jcs_digest
 from anchored.errors import RefusedError
 from anchored.receipts.counts import carried, count
 from anchored.recording import Recording, anchor_on, prefix_digest
-from anchored.replaying import Call, ReplayPlan, background_name, changed_since, plan_from
+from anchored.replaying import (
+    Call,
+    ReplayPlan,
+    ambient_digest,
+    ambient_kinds,
+    background_name,
+    changed_since,
+    is_ambient,
+    is_incomplete,
+    plan_from,
+    recorded_ambient,
+)
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "urn:anchored:replay:v1"
@@ -73,6 +84,7 @@ def build_receipt(source: Recording, replay: Recording) -> bytes:
         "normalisations": _names(f"map-url {old}={new}" for old, new in plan.origins),
         "unobserved": _names(_unobserved(replay)),
         "background": _names(_background(replay)),
+        "ambient": _ambient(source, replay),
         "recorder": "in-process",
         "counts": asdict(count(source, replay, size)),
         "regenerated": _regenerated(source, replay, size),
@@ -145,6 +157,18 @@ def _background(replay: Recording) -> set[str]:
     return {
         background_name(method=str(note["method"]), origin=str(note["origin"]), path=str(note["path"]))
         for note in replay.notes_of("background")
+    }
+
+
+def _ambient(source: Recording, replay: Recording) -> JsonObject | None:
+    """Which recorded times and chances the prefix was given; None for a run that was recorded without."""
+    if not is_ambient(source):
+        return None
+    streams = recorded_ambient(source)
+    return {
+        "kinds": list[Json](ambient_kinds(streams)),
+        "streams": ambient_digest(streams),
+        "incomplete": is_incomplete(replay),
     }
 
 

@@ -104,6 +104,12 @@ class _Carried(_Strict, frozen=True):
     result: str
 
 
+class _Ambient(_Strict, frozen=True):
+    kinds: list[str]
+    streams: str
+    incomplete: bool
+
+
 class _Suffix(_Strict, frozen=True):
     digest: str
     entries: int
@@ -128,6 +134,7 @@ class _Predicate(_Strict, frozen=True):
     normalisations: list[str]
     unobserved: list[str]
     background: list[str]
+    ambient: _Ambient | None
     recorder: str
     counts: _Counts
     regenerated: str
@@ -214,7 +221,8 @@ def _statement(document: JsonObject) -> _Statement:
     places = [-1, *(item.event for item in predicate.carried), predicate.prefix.size]
     _check(places == sorted(set(places)), "carried events in order, begun before the anchor")
     _check(len(predicate.carried) == predicate.counts.carried, "as many carried events as are counted")
-    for names in (predicate.changed, predicate.normalisations, predicate.unobserved, predicate.background):
+    kinds = predicate.ambient.kinds if predicate.ambient else []
+    for names in (predicate.changed, predicate.normalisations, predicate.unobserved, predicate.background, kinds):
         _check(names == sorted(set(names)), "names sorted, each once")
         _check(len(names) <= MOST_NAMES and all(_is_name(name) for name in names), "names within their limits")
     _check(_is_name(predicate.intervention.kind), "a kind of intervention")
@@ -242,6 +250,7 @@ def _digests(predicate: _Predicate) -> list[str]:
         predicate.configuration.replay,
         *([declarations] if declarations is not None else []),
         *(item.result for item in predicate.carried),
+        *([predicate.ambient.streams] if predicate.ambient else []),
         predicate.suffix.digest,
         predicate.source_suffix.digest,
         predicate.combined,

@@ -1,5 +1,18 @@
 """Replay as a pure session: match, intervene, go live, diverge."""
 
+from anchored.replaying.ambient import (
+    AMBIENT,
+    AMBIENT_INCOMPLETE,
+    Stream,
+    Streams,
+    ambient_digest,
+    ambient_kinds,
+    ambient_note,
+    anchor_of,
+    is_ambient,
+    is_incomplete,
+    recorded_ambient,
+)
 from anchored.replaying.anchors import resolve_anchor
 from anchored.replaying.answers import Ambiguous, Answer, Diverge, Enter, GoLive, Intervene, Replace, Serve, Wait
 from anchored.replaying.asked import Asked
@@ -35,6 +48,8 @@ from anchored.replaying.words import difference_lines, divergence_lines, where
 
 __all__ = [
     "ABSENT",
+    "AMBIENT",
+    "AMBIENT_INCOMPLETE",
     "CONTAINER_KINDS",
     "SAFE_EFFECTS",
     "Absent",
@@ -61,9 +76,15 @@ __all__ = [
     "Serve",
     "Session",
     "Step",
+    "Stream",
+    "Streams",
     "SwapModel",
     "Unchanged",
     "Wait",
+    "ambient_digest",
+    "ambient_kinds",
+    "ambient_note",
+    "anchor_of",
     "background_name",
     "background_pattern",
     "changed_since",
@@ -77,9 +98,12 @@ __all__ = [
     "divergence_lines",
     "first_difference",
     "intervention_from",
+    "is_ambient",
+    "is_incomplete",
     "likely_background",
     "parting",
     "plan_from",
+    "recorded_ambient",
     "resolve_anchor",
     "text_replacement",
     "where",
