@@ -110,13 +110,14 @@ def test_a_hub_is_replayed_guided_and_ended(ag2: Stand) -> None:
     assert "TERMINATE" in result
     assert replayed(ag2, "hub") == result
     calls, runs = ag2.calls(), ag2.tool_runs()
-    last = [event["position"] for event in ag2.show("hub")["events"] if event["kind"] == "chat"][-1]
-    done, attempt = ag2.replay("hub", "--at", str(last), "--guide", "Say it shorter.")
+    chats = [event for event in ag2.show("hub")["events"] if event["kind"] == "chat"]
+    assert [chat["outcome"] for chat in chats][-2:] == ["success", "abort"], "the next turn is given up when it is over"
+    done, attempt = ag2.replay("hub", "--at", str(chats[-2]["position"]), "--guide", "Say it shorter.")
     assert done.status == 0, (done.err, attempt)
-    assert (attempt["verdict"], ag2.calls() - calls, ag2.tool_runs() - runs) == ("live", 1, 0)
+    assert (attempt["verdict"], ag2.calls() - calls, ag2.tool_runs() - runs) == ("live", 2, 0)
     changed = ag2.anchored(
         "replay", "hub", "--show-output", "--grace", "1", ANCHORED_TEST_CHANGE="prompt", HUB_PATIENCE="200"
     )
     assert changed.status == 3, changed.err
     assert "Speak of" not in changed.out, "it was ended while it waited"
-    assert ag2.calls() - calls == 1
+    assert ag2.calls() - calls == 2

@@ -239,6 +239,7 @@ async def _channel(kind: str, names: list[str], tools: dict[str, list[Any]], **o
             if _speaks(envelope)
         ]
         if any("TERMINATE" in text for text in said):
+            await asyncio.sleep(0.5)  # the next turn begins, and is given up
             break
         await asyncio.sleep(0.05)
     await client.close()

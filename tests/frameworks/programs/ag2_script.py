@@ -39,6 +39,11 @@ def chosen(request: ChatRequest) -> str:
 script = Script(
     rules=[
         Rule(
+            name="too late",
+            when=lambda request: request.contains("TERMINATE"),
+            replies=Reply.delayed(Reply.text("Is it over?"), seconds=(2.0, 2.0)),
+        ),
+        Rule(
             name="selector",
             when=lambda r: r.system.startswith("You are in a role play game"),
             replies=Reply.text(chosen),
