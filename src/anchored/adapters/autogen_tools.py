@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from typing import Any, cast
 
 from anchored.adapters.adapter import wrap_everywhere
+from anchored.adapters.objects import pack, unpack
 from anchored.boundary import POISON_TEXT, Gate, Poisoned, ToolCall, current_gate, stepwise
 from anchored.events import Outcome, Unreplayable
 
@@ -177,7 +178,7 @@ def _pack(items: list[object]) -> object:
     content = {"result": result.model_dump(mode="json")["result"]} if text is None else {"content": text}
     message: dict[str, object] = {"name": result.name, **content}
     if len(items) > 1:
-        message["handed"] = [_pack_item(item, f"/{place}") for place, item in enumerate(items[:-1])]
+        message["handed"] = pack(items[:-1])
     packed = (not result.is_error, message)
     if text is None and _unpack(packed)[-1] != result:
         raise Unreplayable("/result", type(result).__qualname__)
@@ -193,41 +194,5 @@ def _unpack(data: object) -> list[object]:
     worked, message = cast("tuple[bool, dict[str, Any]]", (True, {"content": data}) if isinstance(data, str) else data)
     parts = message["result"] if "result" in message else [{"type": "TextResultContent", "content": message["content"]}]
     result = {"name": message.get("name", ""), "result": parts, "is_error": not worked}
-    return [*(_unpack_item(item) for item in message.get("handed", [])), _core("ToolResult").model_validate(result)]
-
-
-def _pack_item(item: object, path: str) -> object:
-    """Plain data as it is; one of AutoGen's messages as [name of its class, its own dump].
-
-    Raises:
-        Unreplayable: it is something else, or cannot be rebuilt equal.
-    """
-    kind = type(item)
-    if kind in (str, int, float, bool, bytes, type(None)):
-        return {"value": item}
-    name = f"{kind.__module__}.{kind.__qualname__}"
-    if _message_class(name) is not kind:
-        raise Unreplayable(path, kind.__qualname__)
-    packed = {"class": name, "message": dict(cast("Any", item).dump())}
-    if _unpack_item(packed) != item:
-        raise Unreplayable(path, kind.__qualname__)
-    return packed
-
-
-def _unpack_item(packed: dict[str, Any]) -> object:
-    if "value" in packed:
-        return packed["value"]
-    kind = _message_class(packed["class"])
-    if kind is None:
-        raise ValueError(f"the class {packed['class']} of something that was handed out is not loaded here")
-    return kind.load(packed["message"])
-
-
-def _message_class(name: str) -> Any:
-    """A loaded class of messages; nothing is imported by a name from a file."""
-    module, _, own = name.rpartition(".")
-    kind: object = getattr(sys.modules.get(module), own, None)
-    messages: Any = sys.modules.get("autogen_agentchat.messages")
-    if messages is None or not isinstance(kind, type):
-        return None
-    return kind if issubclass(kind, (messages.BaseChatMessage, messages.BaseAgentEvent)) else None
+    handed = cast("list[object]", unpack(message.get("handed", [])))
+    return [*handed, _core("ToolResult").model_validate(result)]

@@ -22,8 +22,8 @@ from importlib import import_module
 from inspect import isawaitable
 from typing import Any
 
-from anchored.adapters.adapter import Adapter, wrap
-from anchored.adapters.crewai_tools import enter_tools, outside_tools, wrap_subclasses
+from anchored.adapters.adapter import Adapter, wrap, wrap_everywhere
+from anchored.adapters.crewai_tools import enter_tools, outside_tools
 from anchored.boundary import HumanInput, Poisoned, Step, acting, current_gate, pass_on_proxies
 
 _Method = Callable[..., Any]
@@ -253,7 +253,7 @@ def _wrap_static(owner: Any, name: str, make: Callable[[_Method], _Method]) -> N
 
 def _enter(crewai: Any) -> None:
     enter_tools()
-    wrap_subclasses(crewai.BaseLLM, {"call": _call, "acall": _call_async})
+    wrap_everywhere(crewai.BaseLLM, {"call": _call, "acall": _call_async})
     wrap(crewai.Agent, "execute_task", _execute)
     wrap(crewai.Agent, "aexecute_task", _execute_awaited)
     wrap(crewai.Task, "execute_sync", _execute_sync)

@@ -17,12 +17,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from functools import wraps
 from hashlib import sha256
 from importlib import import_module
 from typing import Any, cast
 
-from anchored.adapters.adapter import wrap
+from anchored.adapters.adapter import wrap, wrap_everywhere
+from anchored.adapters.objects import pack, unpack
 from anchored.boundary import ToolCall, current_gate, tool
 from anchored.events import Outcome
 
@@ -33,9 +33,6 @@ _running: ContextVar[object] = ContextVar("anchored_crewai_running", default=Non
 
 _artifact: ContextVar[str | None] = ContextVar("anchored_crewai_artifact", default=None)
 """What names the file that is being made of a long result."""
-
-_FAILURE, _MODEL, _PLAIN = "crewai.ToolFailure", "crewai.result", "crewai.plain"
-_TAGS = frozenset({_FAILURE, _MODEL, _PLAIN})
 
 
 @contextmanager
@@ -58,7 +55,7 @@ def enter_tools() -> None:
     base = import_module("crewai.tools.base_tool")
     structured = import_module("crewai.tools.structured_tool").CrewStructuredTool
     native = import_module("crewai.utilities.agent_utils")
-    wrap_subclasses(base.BaseTool, {"run": _run, "arun": _run_async})
+    wrap_everywhere(base.BaseTool, {"run": _run, "arun": _run_async})
     wrap(structured, "invoke", _invoke)
     wrap(structured, "ainvoke", _invoke_async)
     wrap(import_module("crewai.agents.agent_executor").AgentExecutor, "_execute_single_native_tool_call", _native_call)
@@ -67,31 +64,6 @@ def enter_tools() -> None:
     wrap(artifacts, "token_urlsafe", _token)
     for importer in (native, import_module("crewai.agents.step_executor")):
         wrap(importer, "execute_single_native_tool_call", _native_function)
-
-
-def wrap_subclasses(base: Any, makers: dict[str, Callable[[_Method], _Method]]) -> None:
-    """`wrap` for methods of a class and of all its subclasses that have their own, those still to come included."""
-
-    def enter(cls: Any) -> None:
-        for name, make in makers.items():
-            own = cast("dict[str, object]", vars(cls)).get(name)
-            if own is not None and not getattr(own, "__isabstractmethod__", False):
-                wrap(cls, name, make)
-
-    def enter_all(cls: Any) -> None:
-        enter(cls)
-        for child in type.__subclasses__(cls):
-            enter_all(child)
-
-    enter_all(base)
-    original = base.__init_subclass__.__func__
-
-    @wraps(original)
-    def __init_subclass__(cls: Any, **options: Any) -> None:
-        original(cls, **options)
-        enter(cls)
-
-    base.__init_subclass__ = classmethod(__init_subclass__)
 
 
 def _run(original: _Method) -> _Method:
@@ -206,7 +178,6 @@ def _tool_call(used: Any, arguments: object) -> ToolCall | None:
     gate = current_gate()
     if gate is None:
         return None
-    values = _Values(used)
     return ToolCall(
         gate,
         actor=None,
@@ -214,10 +185,10 @@ def _tool_call(used: Any, arguments: object) -> ToolCall | None:
         arguments=cast("str | dict[str, object]", arguments),
         call_id=_call_id.get(),
         function=_function_of(used),
-        judge=values.judge,
-        read_text=values.text,
-        pack=values.pack,
-        unpack=values.unpack,
+        judge=lambda value: Outcome.FAILURE if _is_failure(value) else Outcome.SUCCESS,
+        read_text=_text,
+        pack=pack,
+        unpack=unpack,
     )
 
 
@@ -233,44 +204,14 @@ def _function_of(used: Any) -> object:
     return getattr(origin, "func", None) or kind._run
 
 
-class _Values:
-    """A tool's values ↔ plain data: the framework's own failures, and objects of the tool's declared result."""
-
-    def __init__(self, used: Any) -> None:
-        self._failure = import_module("crewai.tools.tool_failure").ToolFailure
-        self._schema = getattr(used, "result_schema", None)
-
-    def judge(self, value: object) -> Outcome:
-        return Outcome.FAILURE if isinstance(value, self._failure) else Outcome.SUCCESS
-
-    def text(self, value: object) -> str | None:
-        if isinstance(value, self._failure):
-            return cast("Any", value).as_agent_message()
-        return value if isinstance(value, str) else None
-
-    def pack(self, value: object) -> object:
-        for tag, kind in ((_FAILURE, self._failure), (_MODEL, self._schema)):
-            if kind is not None and type(value) is kind:
-                packed: object = {tag: cast("Any", value).model_dump(mode="json")}
-                return packed if self.unpack(packed) == value else value
-        return {_PLAIN: value} if _tag_of(value) is not None else value
-
-    def unpack(self, packed: object) -> object:
-        tag = _tag_of(packed)
-        if tag is None:
-            return packed
-        held = cast("dict[str, Any]", packed)[tag]
-        if tag == _PLAIN:
-            return held
-        kind: Any = self._failure if tag == _FAILURE else self._schema
-        return kind.model_validate(held)
+def _is_failure(value: object) -> bool:
+    return isinstance(value, import_module("crewai.tools.tool_failure").ToolFailure)
 
 
-def _tag_of(value: object) -> str | None:
-    if type(value) is not dict:
-        return None
-    keys = list(cast("dict[object, object]", value))
-    return cast("str", keys[0]) if len(keys) == 1 and keys[0] in _TAGS else None
+def _text(value: object) -> str | None:
+    if _is_failure(value):
+        return cast("Any", value).as_agent_message()
+    return value if isinstance(value, str) else None
 
 
 def _native_call(original: _Method) -> _Method:

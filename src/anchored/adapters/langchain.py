@@ -20,7 +20,7 @@ from functools import cache
 from typing import Any, cast
 
 from anchored.adapters.adapter import Adapter, wrap, wrap_everywhere
-from anchored.adapters.values import pack, unpack
+from anchored.adapters.objects import pack, unpack
 from anchored.boundary import Gate, ToolCall, acting, current_gate
 from anchored.events import Outcome, Unreplayable
 

@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from typing import Any, cast
 
 from anchored.adapters.adapter import Adapter, wrap
-from anchored.adapters.values import pack, unpack
+from anchored.adapters.objects import pack, unpack
 from anchored.boundary import ToolCall, acting, current_gate
 from anchored.events import Outcome
 

@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from anchored.adapters.adapter import Adapter, wrap, wrap_everywhere
-from anchored.adapters.values import pack, unpack
+from anchored.adapters.objects import pack, unpack
 from anchored.boundary import ToolCall, acting, current_gate
 from anchored.events import Unreplayable
 
