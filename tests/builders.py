@@ -20,7 +20,7 @@ from typing import Any, TypeVar, cast
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from anchored.boundary.actors import current_parent, enclosed_by
+from anchored.boundary.actors import Noticed, current_parent, enclosed_by, notice
 from anchored.boundary.crossing import Crossing
 from anchored.boundary.effects import Declarations
 from anchored.boundary.ledger import Ledger
@@ -444,7 +444,7 @@ def record_with(gate: Recorder, program: Program, world: World) -> Any:
 
     def cross(step: Step) -> Any:
         if isinstance(step, Chosen):
-            return gate.chose_speaker(step.actor, gate.last_model_end())
+            return gate.chose_speaker(step.actor, noticed.model)
         if isinstance(step, Both):
             passages = [gate.begin(call.crossing()) for call in (step.first, step.second)]
             results = [world(call) for call in (step.first, step.second)]
@@ -457,7 +457,9 @@ def record_with(gate: Recorder, program: Program, world: World) -> Any:
         gate.end(passage, outcome=outcome, result=result, text=_text(result))
         return result
 
-    return run(program, cross)
+    noticed = Noticed()
+    with noticed.inside():
+        return run(program, cross)
 
 
 def recorded(program: Program, *, world: World | None = None, task: str | None = TASK) -> Recording:
@@ -590,12 +592,14 @@ def replayed(
         if isinstance(answer, (Serve, Enter)):
             event = answer.event
             started = ledger.begin(asked, declared=event.begin.declared, observation={}, durable=False)
+            notice(started)
             while (covered := session.copy_due()) is not None:
                 _copy(source, ledger, covered)
                 session.copied()
             return started, answer, source.result(event), event.outcome
         seen: JsonObject = {"replaced": True} if isinstance(answer, Replace) else {}
         started = ledger.begin(asked, declared=call.crossing().declared, observation=seen, durable=False)
+        notice(started)
         body = call.body
         if isinstance(answer, Intervene):
             session.sent(started.position)
@@ -615,8 +619,7 @@ def replayed(
 
     def cross(step: Step) -> Any:
         if isinstance(step, Chosen):
-            selection = ledger.tracer.last_model_end
-            return None if selection is None else ledger.tracer.chose(step.actor, selection)
+            return ledger.tracer.chose(step.actor, noticed.model) if noticed.model is not None else None
         if isinstance(step, Both):
             begun = [begin(call) for call in (step.first, step.second)]
             results: list[tuple[Result, Outcome]] = []
@@ -640,7 +643,8 @@ def replayed(
     assert current_parent() is None
     plan = plan_of(source, anchor=anchor, intervention=intervention)
     final: str | None = None
-    with suppress(_Stopped):
+    noticed = Noticed()
+    with suppress(_Stopped), noticed.inside():
         final = run(program, cross)
     start = Opening(
         format=FORMAT,

@@ -198,8 +198,7 @@ def test_a_changed_history_is_read_anew() -> None:
 def test_a_chosen_speaker_depends_on_the_choice_once() -> None:
     story = Story()
     chosen = story.says(ask(user("who?")), "critic")
-    assert story.tracer.last_model_end == chosen
-    story.tracer.chose("critic", chosen)
+    story.tracer.chose("critic", 0)
     assert edges(story.begin(ask(user("q")), actor="writer")) == []
     assert edges(story.begin(ask(user("q")), actor="critic")) == [(chosen, "speaker_selection")]
     assert edges(story.begin(ask(user("q")), actor="critic")) == []
@@ -242,7 +241,8 @@ def test_http_is_no_source() -> None:
     story = Story()
     begin = story.begin(ask(), kind="http")
     story.end(begin, HttpResult(status=200, headers=(), body=b""), text=None)
-    assert story.tracer.last_model_end is None
+    story.tracer.chose("b", begin.position)
+    assert edges(story.begin(ask(user("q")), actor="b")) == []
 
 
 @pytest.mark.parametrize("value", [5, None, "text", {}, [], {"content": 5}, {"content": [5]}, {"tool_call_id": []}])
@@ -298,5 +298,6 @@ def test_what_a_person_said_chooses_no_speaker() -> None:
     story = Story()
     asked = story.begin(ask_tool(), kind="human_input")
     said = story.end(asked, ToolValue(value=encode_value(LONG)), text=LONG)
-    assert story.tracer.last_model_end is None
+    story.tracer.chose("b", asked.position)
+    assert edges(story.begin(ask(user("q")), actor="b")) == []
     assert edges(story.begin(ask(user(LONG)))) == [(said, "message")]

@@ -24,7 +24,7 @@ from typing import Any, cast
 
 from anchored.adapters.adapter import Adapter, wrap, wrap_everywhere
 from anchored.adapters.objects import pack, unpack
-from anchored.boundary import Gate, HumanInput, ToolCall, acting, current_gate
+from anchored.boundary import Gate, HumanInput, Noticed, ToolCall, acting, current_gate
 from anchored.events import Outcome
 
 _Method = Callable[..., Any]
@@ -169,14 +169,14 @@ def _select_speaker_async(original: _Method) -> _Method:
 def _selecting() -> Generator[Callable[[Any], None]]:
     """Who speaks next, and by which model call, if a model chose."""
     gate = current_gate()
-    before = None if gate is None else gate.last_model_end()
+    noticed = Noticed()
 
     def chose(speaker: Any) -> None:
-        after = None if gate is None else gate.last_model_end()
-        if gate is not None and after != before:
-            gate.chose_speaker(str(speaker.name), after)
+        if gate is not None:
+            gate.chose_speaker(str(speaker.name), noticed.model)
 
-    yield chose
+    with noticed.inside():
+        yield chose
 
 
 def _append(original: _Method) -> _Method:

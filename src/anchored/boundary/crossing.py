@@ -157,15 +157,11 @@ class Gate(Protocol):
         ...
 
     def chose_speaker(self, actor: str, selection: int | None) -> None:
-        """The framework chose who speaks next, by the entry at `selection`."""
-        ...
-
-    def last_model_end(self) -> int | None:
-        """Position of the latest end of a model call."""
+        """The framework chose who speaks next, by what the model call that began at `selection` said."""
         ...
 
     def issuer(self, call_id: str) -> int | None:
-        """Position of the end of the one model call that issued this call id; None if none did, or several."""
+        """Position of the begin of the one model call that issued this call id; None if none did, or several."""
         ...
 
     def connecting(self, address: str, *, inside: bool) -> None:

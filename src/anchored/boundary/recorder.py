@@ -129,10 +129,6 @@ class Recorder:
             if selection is not None:
                 self._ledger.tracer.chose(actor, selection)
 
-    def last_model_end(self) -> int | None:
-        with self._lock:
-            return self._ledger.tracer.last_model_end
-
     def issuer(self, call_id: str) -> int | None:
         with self._lock:
             return self._ledger.tracer.issuer(call_id)

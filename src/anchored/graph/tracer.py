@@ -57,20 +57,14 @@ class Tracer:
         self._texts: defaultdict[str, list[int]] = defaultdict(list)
         self._last: dict[str | None, tuple[int, list[_Traced]]] = {}
         self._chosen: dict[str, int] = {}
-        self._last_model_end: int | None = None
         self._model_ends: dict[int, int] = {}
 
-    @property
-    def last_model_end(self) -> int | None:
-        """Position of the latest end of a model call."""
-        return self._last_model_end
-
     def issuer(self, call_id: str) -> int | None:
-        """Position of the end of the one model call that issued this call id; None if none did, or several."""
+        """Position of the begin of the one model call that issued this call id; None if none did, or several."""
         return _only(self._issuers.get(call_id))
 
     def chose(self, actor: str, selection: int) -> None:
-        """The framework chose `actor` to speak next, by what the entry at `selection` said."""
+        """The framework chose `actor` to speak next, by what the model call that began at `selection` said."""
         self._chosen[actor] = selection
 
     def edges(
@@ -86,11 +80,10 @@ class Tracer:
         """
         found: set[Edge] = set()
         if call_id is not None and (issuer := _only(self._issuers.get(call_id))) is not None:
-            found.add(Edge(position=issuer, kind="call_id"))
-        if actor is not None and actor in self._chosen:
-            found.add(Edge(position=self._chosen[actor], kind="speaker_selection"))
-        if chosen_by in self._model_ends:
-            found.add(Edge(position=self._model_ends[chosen_by], kind="speaker_selection"))
+            found.add(Edge(position=self._model_ends[issuer], kind="call_id"))
+        for choice in (self._chosen.get(actor or ""), chosen_by):
+            if choice in self._model_ends:
+                found.add(Edge(position=self._model_ends[choice], kind="speaker_selection"))
         begun, held = self._last.get(actor, (0, []))
         kept = _kept(held, request.messages)
         if any(traced.sources for traced in held[:kept]):
@@ -122,12 +115,12 @@ class Tracer:
             if begin.call_id is not None:
                 self._answers[begin.call_id].append(end.position)
         elif begin.kind not in ("http", "human_input"):
-            self._last_model_end = self._model_ends[begin.position] = end.position
+            self._model_ends[begin.position] = end.position
             if isinstance(result, HttpResult) and end.outcome is Outcome.SUCCESS:
                 output = model_output(result.body)
                 text = output.text
                 for call_id in dict.fromkeys(output.call_ids):
-                    self._issuers[call_id].append(end.position)
+                    self._issuers[call_id].append(begin.position)
         if text is not None and len(text) >= MINIMUM_TEXT:
             self._texts[text].append(end.position)
         instruction = _instruction(text)
@@ -142,7 +135,7 @@ class Tracer:
         for call_id in issued_calls(message.value):
             issuer = _only(self._issuers.get(call_id))
             if issuer is not None:
-                return (Edge(position=issuer, kind="call_id"),)
+                return (Edge(position=self._model_ends[issuer], kind="call_id"),)
         text = message_text(message.value)
         producer = _only(self._texts.get(text)) if text is not None else None
         return () if producer is None else (Edge(position=producer, kind="message"),)
