@@ -7,6 +7,8 @@ from pathlib import Path
 
 from anchored.testing.conformance import Subject
 
+from .programs.crewai_quiet import PLACES, QUIET
+
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).with_name("programs")
 OPENAI2 = ROOT / ".venv-openai2" / "bin" / "python"
@@ -27,14 +29,25 @@ class Stood:
         return Path(self.subject.command[0])
 
 
-def stood(name: str, python: Path, program: str, script: str, modes: dict[str, tuple[str, ...]]) -> Stood:
+SILENT = {"OPENAI_API_KEY": "none", "OPENAI_AGENTS_DISABLE_TRACING": "1", "LANGSMITH_TRACING": "false", **QUIET}
+"""Set outside: a program that sets what its framework reads when it is loaded cannot be forked."""
+
+
+def stood(
+    name: str,
+    python: Path,
+    program: str,
+    script: str,
+    modes: dict[str, tuple[str, ...]],
+    environment: dict[str, str] | None = None,
+) -> Stood:
     return Stood(
         subject=Subject(
             name=name,
             command=(str(python), str(PROGRAMS / program)),
             folder=PROGRAMS,
             modes=modes,  # pyright: ignore[reportArgumentType]
-            environment={"OPENAI_API_KEY": "none"},
+            environment={**SILENT, **(environment or {})},
             order_refused=ORDER_FROM_OUTSIDE,
         ),
         script=PROGRAMS / script,
@@ -121,7 +134,7 @@ SUBJECTS = [
     stood("AG2 1.2.1", OPENAI3, "ag2_agents.py", "ag2_script.py", AG2),
     stood("AutoGen 0.7.5, openai 2", OPENAI2, "autogen_teams.py", "autogen_script.py", AUTOGEN),
     stood("AutoGen 0.7.5, openai 3", OPENAI3, "autogen_teams.py", "autogen_script.py", AUTOGEN),
-    stood("CrewAI 1.15.30", OPENAI2, "crewai_crews.py", "crewai_script.py", CREWAI),
+    stood("CrewAI 1.15.30", OPENAI2, "crewai_crews.py", "crewai_script.py", CREWAI, PLACES),
     stood("OpenAI Agents 0.24.0", OPENAI3, "cities_openai_agents.py", "cities_script.py", OPENAI_AGENTS),
     stood("LangGraph 1.2.24", OPENAI3, "cities_langgraph.py", "cities_script.py", LANGGRAPH),
     stood("Pydantic AI 2.68.0", OPENAI3, "cities_pydantic_ai.py", "cities_script.py", PYDANTIC_AI),

@@ -174,7 +174,8 @@ class Conformance:
     def _full(self, cell: Cell, attempts: int) -> None:
         """Replays to the end, with no endpoint: the same result, no tool run, twice or more for each recording."""
         modes = self.subject.modes_of(cell.column)
-        for number in range(attempts if modes else 0):
+        numbers = range(attempts if modes else 0)
+        for number in sorted(numbers, key=lambda number: number % len(modes)):  # one after the other, to be forked
             mode = modes[number % len(modes)]
             name, result = self._recording(mode, number // (5 * len(modes)))
             runs = self._tool_runs()
@@ -343,6 +344,7 @@ class Conformance:
             "ANCHORED_TEST_URL": url,
             "TOOL_LOG": str(self._tool_log),
             "NO_PROXY": "127.0.0.1",
+            "PYTHONHASHSEED": "0",  # what differs between recordings is not forked from one process
             **more,
         }
         before = {name: os.environ.get(name) for name in wanted}

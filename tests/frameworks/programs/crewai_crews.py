@@ -6,25 +6,18 @@ makes a prompt another. `crewai_script.py` is the model.
 
 import os
 import sys
-import tempfile
+
+from crewai_quiet import HOME, PLACES, QUIET
 
 CHATTY = "ANCHORED_TEST_CHATTY" in os.environ
 """Whether CrewAI prints and calls out as it likes."""
 
-HOME = tempfile.mkdtemp(prefix="crewai-")
-QUIET = dict(
-    CREWAI_DISABLE_TELEMETRY="true",
-    CREWAI_DISABLE_TRACKING="true",
-    OTEL_SDK_DISABLED="true",
-    CREWAI_TRACING_ENABLED="false",
-    CREWAI_TESTING="true",
-    LITELLM_LOCAL_MODEL_COST_MAP="True",
-    CREWAI_DISABLE_VERSION_CHECK="true",
-)
-os.environ.update({} if CHATTY else QUIET, CREWAI_STORAGE_DIR=HOME, HOME=HOME, NO_COLOR="1")
+os.makedirs(HOME, exist_ok=True)
+os.environ.update({} if CHATTY else QUIET, **PLACES)
 
 import asyncio
 import json
+import tempfile
 import time
 from typing import Any
 
