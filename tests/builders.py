@@ -76,6 +76,7 @@ from anchored.replaying import (
     Unchanged,
     Wait,
 )
+from anchored.testing.mutants import changed_entries
 
 T = TypeVar("T")
 RUN = "5eed" * 16
@@ -494,29 +495,6 @@ def record_to(
     return load(library.path(name))
 
 
-def store_recording(library: Library, name: str, recording: Recording, order: JsonObject) -> None:
-    """Puts a recording that is in memory into a store, every digest as it is there."""
-    journal = FileJournal(library.create(name, recording.opening, order))
-    for record in recording.records:
-        entry = record.entry
-        if isinstance(entry, Begin):
-            request = recording.contents.request(entry.request)
-            journal.append(record, request=request, blobs=request.blobs, durable=False)
-            continue
-        event = recording.log.event_at(entry.begin)
-        result = recording.result(event) if event else None
-        blobs = () if result is None else (result_blob(result), *result.contents())
-        journal.append(record, request=None, blobs=blobs, durable=False)
-    for note in recording.notes:
-        if note.kind == "owner":
-            journal.claim(cast("int", note.document["process"]))
-        elif note.kind != "order":
-            journal.note(note.kind, note.document)
-    close_journal(journal)
-    assert recording.closing is not None
-    library.finish(name, recording.closing)
-
-
 def close_journal(journal: FileJournal) -> None:
     """What the end of the recorded process does to its connection."""
     journal._file.close()  # pyright: ignore[reportPrivateUsage]
@@ -683,26 +661,9 @@ def rebuilt(
 ) -> Recording:
     """The recording with other begins, requests, results or outcomes (by position of the begin), hashed anew."""
     memory = Memory()
-    changed: dict[int, Begin] = {}
-    for record in source.records:
-        entry = record.entry
-        if isinstance(entry, Begin):
-            request = (requests or {}).get(entry.position) or source.contents.request(entry.request)
-            fields: dict[str, Any] = {"request": request.digest, **(begins or {}).get(entry.position, {})}
-            entry = changed[entry.position] = replace(entry, **fields)
-            memory.append(replace(record, entry=entry), request=request, blobs=request.blobs, durable=False)
-            continue
-        event = source.log.event_at(entry.begin)
-        assert event is not None
-        result = (results or {}).get(entry.begin) or source.result(event)
-        blobs = () if result is None else (result_blob(result), *result.contents())
-        entry = replace(
-            entry,
-            begin_digest=changed[entry.begin].digest,
-            outcome=(outcomes or {}).get(entry.begin, entry.outcome),
-            result=blobs[0].digest if blobs else None,
-        )
-        memory.append(replace(record, entry=entry), request=None, blobs=blobs, durable=False)
+    changed = changed_entries(source, begins=begins, requests=requests, results=results, outcomes=outcomes)
+    for record, request, blobs in changed:
+        memory.append(record, request=request, blobs=blobs, durable=False)
     final = source.closing.final.text if source.closing and source.closing.final else None
     return sealed(memory, source.opening, final)
 

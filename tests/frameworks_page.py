@@ -22,6 +22,9 @@ allowed there and nowhere else. {crossed} attempts of {tried} were called exact 
 - **control**, **guided**: an anchor, evenly over all events (model calls, for guidance): the prefix exact, then live;
   what went live is in the log, and the guidance was in the first request and in no other.
 - **parallel**, **nested**, **stream**, **async**, **error**: full replays of such runs. Parallel ones race by chance.
+- **changed request**: recordings in which the agent, the name or a single value of one request is another (prompts,
+  schemas, settings, history, arguments), every digest computed anew, anchored at the last event: diverged at that event
+  and field, nothing live.
 - **swallowed divergence**, **hang**: a changed prompt in a program that swallows all errors, and then goes on or hangs:
   diverged, nothing live, ended by the watchdog. The longest time from the divergence to the end, with a grace of 0.5 s,
   was {slowest} s.

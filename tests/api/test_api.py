@@ -19,6 +19,7 @@ import pytest
 import anchored
 from anchored.errors import AnchorError, DamagedError, RefusedError, UsageError
 from anchored.recording import Note, Recording
+from anchored.testing import mutants
 
 LOOKUP = """
 import anchored
@@ -380,7 +381,7 @@ def test_a_crafted_run_file_sets_nothing_and_runs_nothing(folder: Path) -> None:
     library = builders.store(folder / "other")
     note = Note(kind="stdin", document={"data": base64.b64encode(b"open('PWNED', 'w')").decode(), "process": 1})
     crafted = replace(crafted, notes=[*source.notes, note])
-    builders.store_recording(library, "crafted", crafted, source.notes_of("order")[0])
+    mutants.store(library, "crafted", crafted, mutants.changed_entries(crafted))
     place = library.path("crafted")
     with pytest.raises(RefusedError, match="out of a run file"):
         anchored.replay(place, command=[sys.executable, "-"])

@@ -21,8 +21,8 @@ from anchored.testing.conformance import COLUMNS, Column, Conformance
 from .subjects import SUBJECTS, Stood
 
 ATTEMPTS = int(os.environ.get("ANCHORED_CONFORMANCE", "0"))
-SAMPLE = ("parallel", "swallowed divergence")
-ALWAYS = ("record", "control", "guided", "swallowed divergence", "hang")
+SAMPLE = ("parallel", "changed request", "swallowed divergence")
+ALWAYS = ("record", "control", "guided", "changed request", "swallowed divergence", "hang")
 CELLS = [
     (stood, column)
     for stood in SUBJECTS

@@ -12,6 +12,7 @@ import pytest
 from anchored.events import HttpResult, Outcome, Request, Result, ToolValue, decode_value, encode_value, http_request
 from anchored.library import Library
 from anchored.recording import Event, Recording
+from anchored.testing.mutants import changed_entries, store
 
 from .conftest import Stand
 
@@ -74,7 +75,6 @@ def test_rehashed_mutations_never_go_live(stand: Stand, seed: int, thorough: boo
     """
     library = Library(stand.folder / ".anchored")
     source = library.open("first")
-    order = source.notes_of("order")[0]
     last = source.log.events[-1].position
     counted: Counter[str] = Counter()
     times = 40 if thorough else 5
@@ -85,7 +85,7 @@ def test_rehashed_mutations_never_go_live(stand: Stand, seed: int, thorough: boo
         mutant = mutated(source, way, event, chance)
         mutant = replace(mutant, notes=source.notes)
         name = f"mutant-{number}"
-        builders.store_recording(library, name, mutant, order)
+        store(library, name, mutant, changed_entries(mutant))
         what = f"seed {seed}, {number}: {way} of {event.position} ({event.begin.kind} {event.begin.name})"
         calls, tools = stand.calls(), stand.tool_runs()
         pinned = stand.anchored("replay", name, "--expect", source.digest)

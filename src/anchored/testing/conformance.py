@@ -19,7 +19,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, TypeVar, get_args
 
 from anchored.attempts.configuration import Project
 from anchored.attempts.forking import ForkServer
@@ -30,6 +30,7 @@ from anchored.library import Library
 from anchored.recording import Recording
 from anchored.replaying import Guide, Intervention, Unchanged, covered_positions
 from anchored.replaying.policy import containers
+from anchored.testing.mutants import mutations_of, store
 from anchored.testing.running import RunningEndpoint
 
 Column: TypeAlias = Literal[
@@ -42,6 +43,7 @@ Column: TypeAlias = Literal[
     "stream",
     "async",
     "error",
+    "changed request",
     "swallowed divergence",
     "hang",
 ]
@@ -50,6 +52,7 @@ Column: TypeAlias = Literal[
 COLUMNS: tuple[Column, ...] = get_args(Column)
 
 GUIDANCE = "Mind what the guidance says."
+_T = TypeVar("_T")
 _NOWHERE = "http://127.0.0.1:9/v1"
 """Where nothing listens: a full replay needs no endpoint."""
 _TIMING = Timing(grace=0.5, handshake=60, timeout=120)
@@ -63,8 +66,8 @@ class Subject:
         name: the framework and its version, as the table shows it.
         command: what starts the program, without its mode.
         folder: where it runs.
-        modes: the modes to be tried for each column; "full replay" is also what control, guided, swallowed divergence
-            and hang are tried with, and its first mode must be one without races.
+        modes: the modes to be tried for each column; "full replay" is also what control, guided, changed request,
+            swallowed divergence and hang are tried with, and its first mode must be one without races.
         environment: what the program needs besides ANCHORED_TEST_URL and TOOL_LOG, such as telemetry off.
         order_refused: modes whose order comes from outside of the boundary (a lock, a pool of one), so that a replay
             may be refused.
@@ -145,6 +148,7 @@ class Conformance:
             "record": self._record,
             "control": lambda cell, most: self._anchors(cell, most, None),
             "guided": lambda cell, most: self._anchors(cell, most, GUIDANCE),
+            "changed request": self._mutate,
             "swallowed divergence": lambda cell, most: self._diverge(cell, most, "swallow"),
             "hang": lambda cell, most: self._diverge(cell, most, "hang"),
         }
@@ -216,6 +220,36 @@ class Conformance:
                 cell.failed.append(f"{mode} at {place}: {len(calls)} calls for {len(live)} live events")
             elif guidance is not None and (told[:1] != [1] or any(told[1:])):
                 cell.failed.append(f"{mode} at {place}: the guidance was sent {told} times")
+            else:
+                cell.exact += 1
+
+    def _mutate(self, cell: Cell, attempts: int) -> None:
+        """Recordings in which one thing about one request is another: it diverges there, and nothing goes live.
+
+        Anchored at the last event, so that a change that was missed would show as a call.
+        """
+        mode = self.subject.modes_of("full replay")[0]
+        name, _ = self._recording(mode, 0)
+        source = self._library.open(name)
+        *places, last = self._places(mode, model_calls=False)
+        events = [event for event in source.log.events if event.position in places]
+        mutations = [mutation for event in events for mutation in mutations_of(source, event)]
+        for number, mutation in enumerate(_spread(mutations, attempts)):
+            what = f"{mutation.path} at {mutation.position}"
+            mutant = f"{name}-mutant-{number}"
+            store(self._library, mutant, source, mutation.entries(source))
+            calls, runs = len(self._endpoint.calls()), self._tool_runs()
+            attempt = self._replay(cell, mode, mutant, at=last)
+            if attempt is None:
+                continue
+            calls, runs = len(self._endpoint.calls()) - calls, self._tool_runs() - runs
+            found = attempt.verdict.divergence
+            if found is None:
+                self._fail(cell, what, attempt)
+            elif (found.position, found.path) != (mutation.position, mutation.path):
+                cell.failed.append(f"{what}: found as {found.path} at {found.position}")
+            elif calls or runs or attempt.receipt is not None:
+                cell.failed.append(f"{what}: {calls} calls and {runs} tools after a divergence")
             else:
                 cell.exact += 1
 
@@ -371,7 +405,7 @@ def _container_tools(recording: Recording) -> bool:
     return bool(containers(recording.log))
 
 
-def _spread(places: Sequence[tuple[str, int]], most: int) -> list[tuple[str, int]]:
+def _spread(places: Sequence[_T], most: int) -> list[_T]:
     """So many of them, evenly; all where there are fewer, and again from the first until there are so many."""
     if not places:
         return []
