@@ -55,7 +55,7 @@ def stood(
 
 
 RACING = {
-    "full replay": ("tools",),
+    "full replay": ("one_by_one",),
     "parallel": (
         "different",
         "identical",

@@ -72,6 +72,12 @@ async def tools() -> object:
     return [found, await ask(" and ".join(found))]
 
 
+async def one_by_one() -> object:
+    first = await ask("the first question")
+    place = await look("Rome")
+    return [first, place, await ask(f"after {place}")]
+
+
 async def first_wins() -> object:
     tasks = [asyncio.create_task(soon(f"question {number}"), name=str(number)) for number in range(3)]
     done, pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -176,6 +182,7 @@ ASYNC: dict[str, Callable[[], Awaitable[object]]] = {
     "different": different,
     "identical": identical,
     "tools": tools,
+    "one_by_one": one_by_one,
     "first_wins": first_wins,
     "cancelled_before_the_wire": cancelled_before_the_wire,
     "timed_out": timed_out,
