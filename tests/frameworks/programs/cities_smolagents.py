@@ -9,7 +9,7 @@ import sys
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from typing import ClassVar
 
 warnings.filterwarnings("ignore", message="Function .* has decorators other than @tool")
 
@@ -68,7 +68,7 @@ def broken(text: str) -> str:
 class Forecast(Tool):
     name = "forecast"
     description = "A forecast."
-    inputs = {"city": {"type": "string", "description": "where"}}
+    inputs: ClassVar = {"city": {"type": "string", "description": "where"}}
     output_type = "object"
 
     def setup(self):
@@ -94,13 +94,6 @@ def report(city: str) -> str:
     return "Reported: " + weather(city)
 
 
-@dataclass
-class Measured:
-    names: list
-    sizes: dict
-    number: float
-
-
 @tool
 @anchored.tool(effect="none")
 def measure(names: list, sizes: dict) -> object:
@@ -111,7 +104,7 @@ def measure(names: list, sizes: dict) -> object:
         sizes: how
     """
     log("measure")
-    return Measured(names, sizes, random.random())
+    return {"names": tuple(names), "sizes": sizes, "number": random.random(), "set": {1}, "bytes": b"b"}
 
 
 def agent(name=None, tools=(weather,), kind=ToolCallingAgent, **more):

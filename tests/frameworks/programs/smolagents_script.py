@@ -81,9 +81,11 @@ script = Script(
             name="planned",
             when=calls("weather", "carry out this plan"),
             replies=Reply.tools(
-                lambda request: [("final_answer", {"answer": f"Planned {len(request.messages)} messages."})]
-                if any("Observation:" in message.text for message in request.messages)
-                else [("weather", {"city": "Oslo"})]
+                lambda request: (
+                    [("final_answer", {"answer": f"Planned {len(request.messages)} messages."})]
+                    if any(message.text.startswith("Observation:") for message in request.messages)
+                    else [("weather", {"city": "Oslo"})]
+                )
             ),
         ),
         Rule(
@@ -102,8 +104,8 @@ script = Script(
             replies=Reply.text(
                 code(
                     "found = measure(['a', 'b'], {'size': (1, 2.5)})",
-                    "again = measure(found.names, found.sizes)",
-                    "print(found, again.sizes == found.sizes, found.number == again.number)",
+                    "again = measure(list(found['names']), found['sizes'])",
+                    "print(found, again['sizes'] == found['sizes'], found['number'] == again['number'])",
                 )
             ),
         ),
@@ -115,7 +117,11 @@ script = Script(
             ),
         ),
         Rule(name="broken code", when=writes_code("broken"), replies=Reply.text(code("broken(text='glass')"))),
-        Rule(name="chief code", when=writes_code("Ask the expert"), replies=Reply.text(code("print(expert('How is the weather in Quito?'))"))),
+        Rule(
+            name="chief code",
+            when=writes_code("Ask the expert"),
+            replies=Reply.text(code("print(expert('How is the weather in Quito?'))")),
+        ),
         Rule(name="weather code", when=writes_code("weather"), replies=Reply.text(weather_code)),
         Rule(name="expert", when=calls("expert", "Ask the expert"), replies=Reply.tools([ask("expert", "Quito")])),
         Rule(
@@ -123,9 +129,7 @@ script = Script(
             when=calls("scout", "Ask both"),
             replies=Reply.tools([ask("expert", "Cairo"), ask("scout", "Lima")]),
         ),
-        Rule(
-            name="broken", when=calls("broken", "broken"), replies=Reply.tools([("broken", {"text": "glass"})])
-        ),
+        Rule(name="broken", when=calls("broken", "broken"), replies=Reply.tools([("broken", {"text": "glass"})])),
         Rule(
             name="broken and whole",
             when=calls("broken", "both tools"),
@@ -133,7 +137,9 @@ script = Script(
         ),
         Rule(name="report", when=calls("report", "report"), replies=Reply.tools([("report", {"city": "Oslo"})])),
         Rule(name="dice", when=calls("roll", "dice"), replies=Reply.tools([("roll", {})] * 3)),
-        Rule(name="forecast", when=calls("forecast", "forecast"), replies=Reply.tools([("forecast", {"city": "Oslo"})])),
+        Rule(
+            name="forecast", when=calls("forecast", "forecast"), replies=Reply.tools([("forecast", {"city": "Oslo"})])
+        ),
         Rule(
             name="weather",
             when=lambda request: "weather" in request.tool_names and bool(cities(request)),
