@@ -130,9 +130,9 @@ PYDANTIC_AI = {
     "error": ("error", "tool_error"),
 }
 SMOLAGENTS = {
-    "full replay": ("single", "code", "planning"),
+    "full replay": ("single", "code", "planning", "object", "values"),
     "parallel": ("parallel", "twins", "gather", "gather_parallel", "alternating"),
-    "nested": ("nested", "nested_parallel", "nested_code", "container"),
+    "nested": ("nested", "nested_parallel", "nested_code", "team", "container"),
     "stream": ("stream", "stream_code"),
     "error": ("error", "tool_error", "tool_error_parallel", "code_error", "swallowed"),
 }

@@ -18,6 +18,7 @@ from importlib import import_module
 from typing import Any, cast
 
 from anchored.adapters.adapter import Adapter, wrap
+from anchored.adapters.values import pack, unpack
 from anchored.boundary import Gate, Step, ToolCall, acting, current_actor, current_gate, current_step, declaring
 
 _END: Any = object()
@@ -122,12 +123,13 @@ def _call_tool(original: Any) -> Any:
             return run()
         by_name = {**dict(zip(self.inputs, args, strict=False)), **more}
 
-        def restore(value: Any) -> Any:
+        def restore(data: object) -> Any:
+            value = unpack(data)
             if not sanitize_inputs_outputs:
                 return value
             return import_module("smolagents.agent_types").handle_agent_output_types(value, self.output_type)
 
-        return _run(gate, self.name, by_name, run, function=self.forward, pack=_plain, unpack=restore)
+        return _run(gate, self.name, by_name, run, function=self.forward, pack=_pack, unpack=restore)
 
     return call
 
@@ -165,8 +167,8 @@ def _run(gate: Gate, name: str, by_name: dict[str, object], run: Callable[[], An
         _asked.reset(token)
 
 
-def _plain(value: Any) -> Any:
-    return value.to_raw() if type(value).__name__ == "AgentText" else value
+def _pack(value: Any) -> object:
+    return pack(value.to_raw() if type(value).__name__ == "AgentText" else value)
 
 
 def _text(value: Any) -> str:

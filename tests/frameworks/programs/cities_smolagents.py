@@ -9,6 +9,7 @@ import sys
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import ClassVar
 
 warnings.filterwarnings("ignore", message="Function .* has decorators other than @tool")
@@ -94,6 +95,13 @@ def report(city: str) -> str:
     return "Reported: " + weather(city)
 
 
+@dataclass
+class Measured:
+    names: tuple
+    sizes: dict
+    number: float
+
+
 @tool
 @anchored.tool(effect="none")
 def measure(names: list, sizes: dict) -> object:
@@ -104,7 +112,7 @@ def measure(names: list, sizes: dict) -> object:
         sizes: how
     """
     log("measure")
-    return {"names": tuple(names), "sizes": sizes, "number": random.random(), "set": {1}, "bytes": b"b"}
+    return Measured(tuple(names), sizes, random.random())
 
 
 def agent(name=None, tools=(weather,), kind=ToolCallingAgent, **more):
@@ -165,6 +173,8 @@ def main():
             return agent("chief", (), managed_agents=[agent("expert")]).run("Ask the expert.")
         case "nested_parallel":
             return agent("chief", (), managed_agents=[agent("expert"), agent("scout")]).run("Ask both of them.")
+        case "team":
+            return agent("chief", (), managed_agents=[coder("expert")]).run("Ask the expert.")
         case "nested_code":
             return coder("chief", (), managed_agents=[coder("expert")]).run("Ask the expert.")
         case "stream":

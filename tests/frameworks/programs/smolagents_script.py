@@ -104,8 +104,8 @@ script = Script(
             replies=Reply.text(
                 code(
                     "found = measure(['a', 'b'], {'size': (1, 2.5)})",
-                    "again = measure(list(found['names']), found['sizes'])",
-                    "print(found, again['sizes'] == found['sizes'], found['number'] == again['number'])",
+                    "again = measure(list(found.names), found.sizes)",
+                    "print(found, again.sizes == found.sizes, found.number == again.number)",
                 )
             ),
         ),
@@ -144,6 +144,16 @@ script = Script(
             name="weather",
             when=lambda request: "weather" in request.tool_names and bool(cities(request)),
             replies=Reply.tools(lambda request: [("weather", {"city": city}) for city in cities(request)]),
+        ),
+        Rule(
+            name="anything, code",
+            when=lambda request: not request.tool_names,
+            replies=Reply.text(lambda request: code(f"final_answer({asked(request)!r})")),
+        ),
+        Rule(
+            name="anything",
+            when=lambda request: True,
+            replies=Reply.tools(lambda request: [("final_answer", {"answer": asked(request)})]),
         ),
     ]
 )
