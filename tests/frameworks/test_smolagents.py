@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from anchored.library import Library
+from anchored.recording import Recording
 from anchored.testing import running_endpoint
 
 from .conftest import Done, Stand
@@ -28,82 +30,51 @@ def last_line(done: Done) -> str:
     return done.out.strip().splitlines()[-1]
 
 
-def recorded(stand: Stand, mode: str) -> str:
-    done = stand.anchored("record", "--name", mode, "--", *PROGRAM, mode)
+def recorded(stand: Stand, modes: str) -> tuple[str, Recording]:
+    """The result, and the recording, whose name is that of the modes."""
+    done = stand.anchored("record", "--name", modes.replace("+", "-"), "--", *PROGRAM, modes)
     assert done.status == 0, done.err
-    return last_line(done)
+    return last_line(done), Library(stand.folder / ".anchored").open(modes.replace("+", "-"))
 
 
-def replayed(stand: Stand, name: str) -> str:
-    """The result of a full replay without an endpoint, in which no tool ran and which was exact."""
-    runs = stand.tool_runs()
-    done = stand.anchored("replay", name, "--show-output", ANCHORED_TEST_URL=NOWHERE)
-    assert done.status == 0, done.err
-    assert stand.tool_runs() == runs
-    return last_line(done)
+def test_actors_parents_edges_ids_and_an_exact_replay(smolagents: Stand) -> None:
+    """R4-03, R0-07: a managed agent that writes code, then one tool three times at once, without arguments.
 
-
-def test_actors_parents_edges_and_final_answer_of_a_managed_agent(smolagents: Stand) -> None:
-    """R4-03: who acts, inside of what; edges written down by hand. The expert writes code, which names no call ids."""
-    result = recorded(smolagents, "team")
-    shown = smolagents.show("team")
-    events = [(event["position"], event["agent"], event["name"], event["parent"]) for event in shown["events"]]
-    assert events == [
-        (0, "chief", "scripted-1", None),
-        (2, "chief", "expert", None),
-        (3, "expert", "scripted-1", 2),
-        (5, "expert", "weather", 2),
-        (7, "expert", "scripted-1", 2),
-        (10, "chief", "scripted-1", None),
+    Who acts, inside of what, and edges, written down by hand; generated code names no call ids. The replay has no
+    endpoint, gives the same result, and runs no tool.
+    """
+    result, recording = recorded(smolagents, "team+twins")
+    begins = [event.begin for event in recording.log.events]
+    found = [
+        (begin.position, begin.actor, begin.name, begin.parent, [(edge.position, edge.kind) for edge in begin.edges])
+        for begin in begins
     ]
-    edges = {
-        position: sorted(
-            (edge["from"], edge["kind"])
-            for edge in smolagents.anchored("show", "team", "--event", str(position), "--json").json["edges"]
-            if edge["recorded"]
-        )
-        for position, *_ in events
-    }
-    assert edges == {
-        0: [],
-        2: [(1, "call_id")],
-        3: [(2, "parent")],
-        5: [(2, "parent"), (4, "step_order")],
-        7: [(2, "parent"), (6, "step_order")],
-        10: [(9, "step_order")],
-    }
-    assert shown["final"]["source"] == "adapter"
-    assert shown["final"]["text"] == result.removesuffix(" []")
-    assert replayed(smolagents, "team") == result
-
-
-def test_equal_calls_in_threads_keep_their_ids_and_their_order(smolagents: Stand) -> None:
-    """R0-07: the same tool three times at once, without arguments; each result is that of its own call id."""
-    result = recorded(smolagents, "twins")
-    tools = [event for event in smolagents.show("twins")["events"] if event["kind"] == "execute_tool"]
-    assert [tool["name"] for tool in tools] == ["roll"] * 3
-    ids = [
-        smolagents.anchored("show", "twins", "--event", str(tool["position"]), "--json").json["call_id"]
-        for tool in tools
+    assert found[:6] == [
+        (0, "chief", "scripted-1", None, []),
+        (2, "chief", "expert", None, [(1, "call_id")]),
+        (3, "expert", "scripted-1", 2, []),
+        (5, "expert", "weather", 2, [(4, "step_order")]),
+        (7, "expert", "scripted-1", 2, [(6, "step_order")]),
+        (10, "chief", "scripted-1", None, [(9, "step_order")]),
     ]
-    assert len(set(ids)) == 3 and None not in ids
-    assert replayed(smolagents, "twins") == result
+    rolls = [begin for begin in begins if begin.name == "roll"]
+    assert len({roll.call_id for roll in rolls} - {None}) == len(rolls) == 3
+    assert [edge.kind for edge in begins[-1].edges] == ["step_order"] * 3
+    answer = recording.notes_of("final")[-1]
+    assert answer["source"] == "adapter" and str(answer["text"]) in result
+
+    runs = smolagents.tool_runs()
+    replayed = smolagents.anchored("replay", "team-twins", "--show-output", ANCHORED_TEST_URL=NOWHERE)
+    assert replayed.status == 0, replayed.err
+    assert (last_line(replayed), smolagents.tool_runs()) == (result, runs)
 
 
 def test_generated_code_runs_again_and_its_tools_do_not(smolagents: Stand) -> None:
-    """Issue 4: before the anchor the code's tools are served, behind it one request is live, with the guidance."""
-    recorded(smolagents, "code")
-    calls, runs = smolagents.calls(), smolagents.tool_runs()
-    last = [event["position"] for event in smolagents.show("code")["events"] if event["kind"] == "chat"][-1]
-    done, attempt = smolagents.replay("code", "--at", str(last), "--guide", "Say it shorter.")
-    assert done.status == 0, (done.err, attempt)
-    assert (attempt["verdict"], smolagents.calls() - calls, smolagents.tool_runs() - runs) == ("live", 1, 0)
-
-
-def test_a_managed_agent_is_called_live_without_an_effect_of_its_own(smolagents: Stand) -> None:
-    """Its model calls are live and its tools are judged one by one; nobody has to declare the agent."""
-    recorded(smolagents, "nested")
-    runs = smolagents.tool_runs()
-    done, attempt = smolagents.replay("nested", "--at", "0")
-    assert done.status == 0, (done.err, attempt)
-    assert (attempt["verdict"], smolagents.tool_runs() - runs) == ("live", 1)
+    """Issue 4: before the anchor tools are served to it. Live, nobody has to declare an effect of a managed agent."""
+    _, recording = recorded(smolagents, "nested+code")
+    last = recording.log.events[-1].position
+    for anchor, live, ran in ((last, 1, 0), (0, 6, 4)):
+        calls, runs = smolagents.calls(), smolagents.tool_runs()
+        done, attempt = smolagents.replay("nested-code", "--at", str(anchor))
+        assert done.status == 0, (done.err, attempt)
+        assert (attempt["verdict"], smolagents.calls() - calls, smolagents.tool_runs() - runs) == ("live", live, ran)

@@ -1,4 +1,4 @@
-"""smolagents in named modes: `python cities_smolagents.py MODE`.
+"""smolagents in named modes: `python cities_smolagents.py MODE[+MODE…]`.
 
 The endpoint is ANCHORED_TEST_URL, tools append a line to TOOL_LOG, the last line of output is the result.
 """
@@ -18,7 +18,6 @@ from smolagents import CodeAgent, LogLevel, OpenAIModel, Tool, ToolCallingAgent,
 
 import anchored
 
-MODE = sys.argv[1]
 CHANGE = " Be brief." if os.environ.get("ANCHORED_TEST_CHANGE") == "prompt" else ""
 model = OpenAIModel(
     "scripted-1", api_base=os.environ["ANCHORED_TEST_URL"], api_key="none", client_kwargs={"max_retries": 12}
@@ -153,8 +152,8 @@ def at_once(question, count):
         return " / ".join(pool.map(lambda who: who.run(question), agents))
 
 
-def main():
-    match MODE:
+def main(mode):
+    match mode:
         case "single":
             return agent().run("How is the weather in Oslo?")
         case "parallel":
@@ -201,4 +200,4 @@ def main():
             return at_once("How is the weather in Oslo and Rome?", 3)
 
 
-print(main(), finished)
+print(*map(main, sys.argv[1].split("+")), finished)
