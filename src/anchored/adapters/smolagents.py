@@ -18,7 +18,7 @@ from importlib import import_module
 from typing import Any, cast
 
 from anchored.adapters.adapter import Adapter, wrap
-from anchored.adapters.values import pack, unpack
+from anchored.adapters.objects import pack, unpack
 from anchored.boundary import Gate, Step, ToolCall, acting, current_actor, current_gate, current_step, declaring
 
 _END: Any = object()
