@@ -129,6 +129,13 @@ PYDANTIC_AI = {
     "stream": ("stream",),
     "error": ("error", "tool_error"),
 }
+SMOLAGENTS = {
+    "full replay": ("single", "code", "planning", "object", "values"),
+    "parallel": ("parallel", "twins", "gather", "gather_parallel", "alternating"),
+    "nested": ("nested", "nested_parallel", "nested_code", "team", "container"),
+    "stream": ("stream", "stream_code"),
+    "error": ("error", "tool_error", "tool_error_parallel", "code_error", "swallowed"),
+}
 SUBJECTS = [
     stood("AG2 0.13.3", OPENAI2, "ag2_classic_teams.py", "ag2_script.py", AG2_CLASSIC),
     stood("AG2 1.2.1", OPENAI3, "ag2_agents.py", "ag2_script.py", AG2),
@@ -138,6 +145,7 @@ SUBJECTS = [
     stood("OpenAI Agents 0.24.0", OPENAI3, "cities_openai_agents.py", "cities_script.py", OPENAI_AGENTS),
     stood("LangGraph 1.2.24", OPENAI3, "cities_langgraph.py", "cities_script.py", LANGGRAPH),
     stood("Pydantic AI 2.68.0", OPENAI3, "cities_pydantic_ai.py", "cities_script.py", PYDANTIC_AI),
+    stood("smolagents 1.26.0", OPENAI3, "cities_smolagents.py", "smolagents_script.py", SMOLAGENTS),
     stood("plain calls that race, openai 2", OPENAI2, "racing.py", "racing_script.py", RACING),
     stood("plain calls that race, openai 3", OPENAI3, "racing.py", "racing_script.py", RACING),
 ]

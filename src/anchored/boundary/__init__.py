@@ -10,7 +10,7 @@ from anchored.boundary.process import current_gate, final, use_gate
 from anchored.boundary.proxies import pass_on_proxies
 from anchored.boundary.recorder import Recorder
 from anchored.boundary.replayer import Replayer
-from anchored.boundary.steps import Step
+from anchored.boundary.steps import Step, current_step
 from anchored.boundary.tools import ToolCall, is_at_work, tool
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "chosen_by",
     "current_actor",
     "current_gate",
+    "current_step",
     "declared_by",
     "declaring",
     "door_open",
