@@ -302,7 +302,8 @@ for word in ("three", "one", "two"):
 
 def test_a_tool_whose_value_cannot_be_kept(plain: Stand) -> None:
     """Identity 6: `unreplayable` with the reason; anchors behind it are refused, those before it serve."""
-    recorded(plain, "values", VALUES)
+    done = plain.record("values", write(plain, "values", VALUES))
+    assert "opaque at 2: the value at /1 is a Opaque" in " ".join(done.err.split()), "it is said when it is recorded"
     refused = plain.anchored("replay", "values")
     assert refused.status == 4
     assert "the value at /1 is a Opaque" in refused.err

@@ -16,6 +16,7 @@ from anchored.cli.console import err, labelled, print_json, short
 from anchored.cli.exits import NOT_RECORDED
 from anchored.errors import UsageError
 from anchored.recording import Event, Recording
+from anchored.replaying import why_unreplayable
 
 
 @app.command("record", context_settings={"allow_extra_args": False})
@@ -148,6 +149,11 @@ def _print(done: Recorded) -> None:
             "undeclared": f"{', '.join(undeclared)}: refused after an anchor, until anchored.toml says read or none"
         }
         labelled(console, rows)
+    kept = [(event, why_unreplayable(recording, event)) for event in recording.log.events]
+    lost = [f"{event.begin.name} at {event.position}: {why}" for event, why in kept if why is not None]
+    if lost:
+        more = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
+        labelled(console, {"not served back": f"{clip(lost[0], 160)}{more}; anchors behind it are refused"})
     if others or not missed:
         console.print(f"next: anchored show {done.name} · anchored replay {done.name}")
 

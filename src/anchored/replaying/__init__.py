@@ -41,7 +41,14 @@ from anchored.replaying.interventions import (
 )
 from anchored.replaying.patch import PatchError
 from anchored.replaying.plan import ReplayPlan, plan_from
-from anchored.replaying.policy import CONTAINER_KINDS, SAFE_EFFECTS, check_replayable, containers, covered_positions
+from anchored.replaying.policy import (
+    CONTAINER_KINDS,
+    SAFE_EFFECTS,
+    check_replayable,
+    containers,
+    covered_positions,
+    why_unreplayable,
+)
 from anchored.replaying.replacement import text_replacement, whole_replacement
 from anchored.replaying.session import Session
 from anchored.replaying.words import difference_lines, divergence_lines, where
@@ -108,4 +115,5 @@ __all__ = [
     "text_replacement",
     "where",
     "whole_replacement",
+    "why_unreplayable",
 ]

@@ -161,15 +161,21 @@ def _check_complete(recording: Recording) -> None:
         )
 
 
-def _check_event(recording: Recording, event: Event) -> None:
+def why_unreplayable(recording: Recording, event: Event) -> str | None:
+    """Why an event cannot be served back, in words; None if it can be."""
     reason = recording.observation(event.position).get("unreplayable")
     if event.end is not None:
         reason = reason or recording.observation(event.end.position).get("unreplayable")
+    return None if reason is None else str(reason)
+
+
+def _check_event(recording: Recording, event: Event) -> None:
+    reason = why_unreplayable(recording, event)
     if reason is not None:
         raise RefusedError(
             f"The event at {event.position} ({event.begin.kind} {event.begin.name}) cannot be served back.",
             expected="a request and a result that can be rebuilt from bytes",
-            found=str(reason),
+            found=reason,
             next_step=f"Choose an anchor at or before {event.position}, or let the tool return plain values.",
         )
 

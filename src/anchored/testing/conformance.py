@@ -406,9 +406,6 @@ def _container_tools(recording: Recording) -> bool:
 
 
 def _spread(places: Sequence[_T], most: int) -> list[_T]:
-    """So many of them, evenly; all where there are fewer, and again from the first until there are so many."""
-    if not places:
-        return []
-    if len(places) >= most:
-        return [places[number * len(places) // most] for number in range(most)]
-    return [places[number % len(places)] for number in range(most)]
+    """So many of them, evenly; every one of them where there are no more."""
+    most = min(most, len(places))
+    return [places[number * len(places) // most] for number in range(most)]
