@@ -35,7 +35,7 @@ CELLS = [
 def conformance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Stood], Conformance]]:
     """One suite for each subject, with an endpoint of its own, that keeps its recordings for all its cells."""
     made: dict[str, Conformance] = {}
-    with ExitStack() as endpoints, ForkServer() as server:
+    with ExitStack() as endpoints, ForkServer(most=6) as server:
 
         def give(stood: Stood) -> Conformance:
             name = stood.subject.name

@@ -38,6 +38,7 @@ class Launch:
         environment: variables to set besides those of this process.
         output: where its output goes; None leaves it on this terminal.
         stdin: what it reads on its standard input; None for nothing where it gets a session of its own, else for ours.
+        replayed: it is served, and what heeds a proxy finds a dead one.
         own_group: it gets a session of its own, so that all of it can be ended.
         isolated: it gets no network, where the system allows that.
         quiet: its standard output goes to standard error, so that ours is free.
@@ -51,6 +52,7 @@ class Launch:
     environment: Mapping[str, str]
     output: Path | None
     stdin: bytes | None = None
+    replayed: bool = False
     own_group: bool = False
     isolated: bool = False
     quiet: bool = False
@@ -137,11 +139,11 @@ def launch(order: Launch, *, server: ForkServer | None = None) -> Child:
     """
     environment = {**os.environ, **order.environment}
     environment[ATTEMPT_VARIABLE] = str(order.run_file)
-    environment["ANCHORED_MODE"] = "replay" if order.own_group else "record"
+    environment["ANCHORED_MODE"] = "replay" if order.replayed else "record"
     environment["ANCHORED_PARENT"] = str(os.getpid())
     if order.hash_seed is not None:
         environment["PYTHONHASHSEED"] = order.hash_seed
-    if order.own_group:
+    if order.replayed:
         environment.update(dead_proxies(environment))
     earlier = os.environ.get("PYTHONPATH")
     environment["PYTHONPATH"] = f"{_SITE}{os.pathsep}{earlier}" if earlier else str(_SITE)

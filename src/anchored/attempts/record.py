@@ -19,7 +19,9 @@ from anchored.attempts.configuration import (
     learned_configuration,
     read_project,
 )
+from anchored.attempts.forking import ForkServer
 from anchored.attempts.launch import Launch, check_command, launch
+from anchored.attempts.preloading import modules_of
 from anchored.attempts.processes import processes_of
 from anchored.attempts.watch import Ended, Timing, watch
 from anchored.boundary.guard import is_python, reads_program
@@ -55,6 +57,23 @@ class Recorded:
         return self.ended.hello and not self.recording.notes_of("install_failed")
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unattended:
+    """A recorded program that runs in a session of its own, all of which ends with it.
+
+    Attributes:
+        output: the file to which its output and errors go.
+        stdin: what it reads on its standard input.
+        server: forks it where it can, if there is a recording to go by.
+        like: an earlier recording of the same program, for what it loads.
+    """
+
+    output: Path
+    stdin: bytes
+    server: ForkServer | None = None
+    like: Recording | None = None
+
+
 def record(
     library: Library,
     command: tuple[str, ...],
@@ -68,6 +87,7 @@ def record(
     without: Sequence[str] = (),
     background: Sequence[str] = (),
     ambient: bool = False,
+    unattended: Unattended | None = None,
 ) -> Recorded:
     """Runs a program for real and records it.
 
@@ -83,6 +103,7 @@ def record(
         without: names of adapters to leave out, in its replays too.
         background: patterns of HTTP requests that are no events, besides the project's; in its replays too.
         ambient: record the times, random numbers and ids that the program sees, and give them again in its replays.
+        unattended: how it runs away from this terminal; at it if None.
 
     Raises:
         UsageError: there is no such program, a run of this name already, or a pattern that is none.
@@ -107,7 +128,7 @@ def record(
         ambient=ambient,
     )
     run_file = library.path(name)
-    program = _program_on_stdin(command)
+    program = _program_on_stdin(command) if unattended is None else None
     if program is not None:
         library.note(name, "stdin", {"data": base64.b64encode(program).decode("ascii"), "process": os.getpid()})
     child = launch(
@@ -117,10 +138,13 @@ def record(
             run_file=run_file,
             hash_seed=hash_seed,
             environment={WITHOUT_VARIABLE: ",".join(without)} if without else {},
-            output=None,
-            stdin=program,
+            output=None if unattended is None else unattended.output,
+            stdin=program if unattended is None else unattended.stdin,
+            own_group=unattended is not None,
             quiet=quiet,
-        )
+            modules=() if unattended is None or unattended.like is None else modules_of(unattended.like),
+        ),
+        server=None if unattended is None else unattended.server,
     )
     ended = watch(child, run_file, timing)
     try:

@@ -308,6 +308,7 @@ def replay(
             ),
             output=output,
             stdin=stdin,
+            replayed=True,
             own_group=True,
             isolated=plan.anchor is None and not plan.unobserved,
             modules=modules_of(source),

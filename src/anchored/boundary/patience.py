@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from contextlib import suppress
+from pathlib import Path
 
 from anchored.recording import Recording
 
@@ -17,6 +20,11 @@ PACE = 0.1
 """At most between two results of calls that overlap: as far apart as they came when recorded, or this far, so that
 whoever acts on the first of them acts before the second comes."""
 
+LEAST_PACE = 0.02
+"""At least between two such results, and as long as other threads are at work on the first: here things may be slower
+than when it was recorded."""
+
+_TASKS = Path("/proc/self/task")
 
 _BUSY = 0.1
 """Share of the processor above which this process is at work, and so may still come to what is waited for."""
@@ -62,3 +70,15 @@ class RecordedSeconds:
         times = (self._source.observation(place).get("time") for place in (second, first))
         end, begin = (int(time) if isinstance(time, str) and time.isdecimal() else 0 for time in times)
         return max(0.0, (end - begin) / 1e9)
+
+
+def others_at_work() -> bool:
+    """Whether another thread of this process could run now, as far as the system tells."""
+    own = str(threading.get_native_id())
+    with suppress(OSError):
+        for task in _TASKS.iterdir():
+            with suppress(OSError):
+                state = (task / "stat").read_bytes().rpartition(b")")[2].split(None, 1)[0]
+                if state == b"R" and task.name != own:
+                    return True
+    return False

@@ -19,7 +19,7 @@ from anchored.boundary.failures import failure_of
 from anchored.boundary.lanes import in_event_loop
 from anchored.boundary.ledger import Clock, Ledger
 from anchored.boundary.live import LiveRules
-from anchored.boundary.patience import HOLD, PACE, STREAM_HOLD, RecordedSeconds, Watch
+from anchored.boundary.patience import HOLD, LEAST_PACE, PACE, STREAM_HOLD, RecordedSeconds, Watch, others_at_work
 from anchored.boundary.proxies import is_isolated, release_proxies
 from anchored.boundary.waiting import Sleepers
 from anchored.canonical import JsonObject
@@ -423,8 +423,11 @@ class Replayer:
         end = self._session.end_turn(begin.position)
         if self._session.live or end not in self._session.contested:
             return 0
-        pace = min(PACE, self._recorded.between(end - 1, end))
-        return max(0.0, self._moved + pace - time.monotonic())
+        pace = max(LEAST_PACE, min(PACE, self._recorded.between(end - 1, end)))
+        moved = time.monotonic() - self._moved
+        if moved < pace:
+            return pace - moved
+        return LEAST_PACE / 4 if moved < PACE and others_at_work() else 0
 
     def _never_ends(self, begin: Begin) -> Poisoned:
         return self.poison(

@@ -4,17 +4,15 @@ For whoever writes an adapter (docs/adapters.md). A program that uses the framew
 `Conformance` tries one thing with it and gives a `Cell` of counts. Nothing here asserts: what must hold is
 `Cell.holds`.
 
-The program is called with one of its modes as its last argument. It finds the endpoint's address in ANCHORED_TEST_URL,
-appends a line to the file that TOOL_LOG names whenever the body of one of its tools runs, and prints a last line that
-depends on all that its models and tools said and on which came first where they race. With ANCHORED_TEST_CHANGE set to
-"prompt", one of its prompts is another.
+The program is run by `anchored.testing.subject_program` with one of its modes as its last argument. It finds the
+endpoint's address in ANCHORED_TEST_URL, appends a line to the file that TOOL_LOG names whenever the body of one of its
+tools runs, and prints a last line that depends on all that its models and tools said and on which came first where they
+race. With ANCHORED_TEST_CHANGE set to "prompt", one of its prompts is another.
 """
 
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,6 +21,7 @@ from typing import Literal, TypeAlias, TypeVar, get_args
 
 from anchored.attempts.configuration import Project
 from anchored.attempts.forking import ForkServer
+from anchored.attempts.record import Unattended, record
 from anchored.attempts.replay import Replay, ReplayRequest, replay
 from anchored.attempts.watch import Timing
 from anchored.errors import AnchoredError, RefusedError, UsageError
@@ -64,7 +63,7 @@ class Subject:
 
     Attributes:
         name: the framework and its version, as the table shows it.
-        command: what starts the program, without its mode.
+        command: a Python, the file of the program, and its arguments without the mode.
         folder: where it runs.
         modes: the modes to be tried for each column; "full replay" is also what control, guided, changed request,
             swallowed divergence and hang are tried with, and its first mode must be one without races.
@@ -191,6 +190,8 @@ class Conformance:
                 self._fail(cell, mode, attempt)
             elif result not in self._output(attempt):
                 cell.crossed += 1
+                now = "".join(self._output(attempt)[-1:])
+                cell.failed.append(f"{mode}: exact, with another result: {_around(result, now)}")
             elif self._tool_runs() - runs > 0 and not inside:
                 cell.failed.append(f"{mode}: a tool ran in the prefix")
             else:
@@ -260,14 +261,13 @@ class Conformance:
         last = self._places(mode, model_calls=False)[-1]
         for number in range(attempts):
             before = len(self._endpoint.calls())
-            command = (self.subject.command[0], "-m", "anchored.testing.stubborn", stubborn)
             with self._environment(self._endpoint.url, ANCHORED_TEST_CHANGE="prompt"):
                 attempt = self._replay(
                     cell,
                     mode,
                     name,
                     at=last if number % 2 else None,
-                    command=(*command, *self.subject.command[1:], mode),
+                    command=self._command(stubborn),
                 )
             if attempt is None:
                 continue
@@ -329,6 +329,10 @@ class Conformance:
         kinds = ("chat",) if model_calls else ("chat", "execute_tool", "human_input", "http")
         return [event.position for event in log.events if event.position not in covered and event.begin.kind in kinds]
 
+    def _command(self, way: str) -> tuple[str, ...]:
+        python, *program = self.subject.command
+        return (python, "-m", "anchored.testing.subject_program", way, *program)
+
     def _recording(self, mode: str, number: int) -> tuple[str, str]:
         """The name of the recording of this number, and the program's result in it."""
         made = self._recorded.setdefault(mode, [])
@@ -344,25 +348,34 @@ class Conformance:
         """
         before = len(self._endpoint.calls())
         name = f"{mode}-{len(list(self._library.root.glob('runs/*.sqlite')))}"
-        command = [sys.executable, "-m", "anchored", "record", "--name", name, "--", *self.subject.command, mode]
+        output = self._library.root / f"{name}.out"
+        like = next((recorded[0] for recorded in self._recorded.values() if recorded), None)
+        output.parent.mkdir(parents=True, exist_ok=True)
         with self._environment(self._endpoint.url):
-            done = subprocess.run(
-                command,
-                cwd=self.subject.folder,
-                env={**os.environ, "ANCHORED_STORE": str(self._library.root)},
-                capture_output=True,
-                text=True,
-                check=False,
+            done = record(
+                self._library,
+                self._command("run"),
+                task=None,
+                name=name,
+                folder=self.subject.folder,
+                timing=_TIMING,
+                unattended=Unattended(
+                    output=output,
+                    stdin=f"{mode}\n".encode(),
+                    server=self._server,
+                    like=None if like is None else self._library.open(like[0]),
+                ),
             )
-        lines = [line for line in done.stdout.splitlines() if line.strip()]
-        if done.returncode != 0 or not lines:
+        said = output.read_text(encoding="utf-8", errors="replace")
+        lines = [line for line in said.splitlines() if line.strip()]
+        if done.ended.status != 0 or not lines:
             raise UsageError(
                 f"{self.subject.name} cannot be recorded in mode {mode}.",
                 expected="a program that ends with status 0 and prints its result",
-                found=f"status {done.returncode}; it said: {done.stderr[-2000:]}",
+                found=f"status {done.ended.status}; it said: {said[-2000:]}",
                 next_step=f"Run it by hand: {' '.join((*self.subject.command, mode))}",
             )
-        recording = self._library.open(name)
+        recording = done.recording
         asked = sum(event.begin.kind not in ("execute_tool", "human_input") for event in recording.log.events)
         calls = len(self._endpoint.calls()) - before
         outside = recording.notes_of("unobserved")
@@ -399,6 +412,13 @@ class Conformance:
     def _output(attempt: Replay) -> list[str]:
         path = attempt.output
         return [] if path is None else path.read_text(encoding="utf-8", errors="replace").splitlines()
+
+
+def _around(recorded: str, now: str) -> str:
+    """Where two results part."""
+    same = next((place for place, (one, other) in enumerate(zip(recorded, now, strict=False)) if one != other), 0)
+    start = max(0, same - 60)
+    return f"…{recorded[start : same + 200]!r} is now …{now[start : same + 200]!r}"
 
 
 def _container_tools(recording: Recording) -> bool:
