@@ -19,11 +19,16 @@ ORDER_FROM_OUTSIDE = frozenset({"semaphore", "lock", "pool_of_one", "blocking_in
 
 @dataclass(frozen=True, kw_only=True)
 class Stood:
-    """A subject, the script of its endpoint, and the program of its tool server, which listens at MCP_PORT."""
+    """A subject, the script of its endpoint, and the program of its tool server, which listens at MCP_PORT.
+
+    Attributes:
+        sampled: whether `make test` tries it; not what has tests of its own, or is as its neighbour.
+    """
 
     subject: Subject
     script: Path
     server: Path | None = None
+    sampled: bool = True
 
     @property
     def python(self) -> Path:
@@ -44,6 +49,7 @@ def stood(
     *,
     environment: Mapping[str, str] | None = None,
     server: str | None = None,
+    sampled: bool = True,
 ) -> Stood:
     """A subject; `program` is a file of `programs`, with arguments that come before the mode."""
     file, *arguments = program.split()
@@ -58,6 +64,7 @@ def stood(
         ),
         script=PROGRAMS / script,
         server=None if server is None else PROGRAMS / server,
+        sampled=sampled,
     )
 
 
@@ -167,8 +174,6 @@ LITELLM = {
     "async": ("litellm_async",),
     "error": ("litellm_error", "litellm_timeout"),
 }
-LOCAL_PRICES = {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}
-"""Else LiteLLM fetches a list when it is imported, and cannot be loaded ahead."""
 HTTPX = {
     "full replay": ("whole",),
     "parallel": ("racing", "async"),
@@ -204,17 +209,24 @@ SUBJECTS = [
     stood("LangGraph 1.2.24", OPENAI3, "cities_langgraph.py", "cities_script.py", LANGGRAPH),
     stood("Pydantic AI 2.68.0", OPENAI3, "cities_pydantic_ai.py", "cities_script.py", PYDANTIC_AI),
     stood("smolagents 1.26.0", OPENAI3, "cities_smolagents.py", "smolagents_script.py", SMOLAGENTS),
-    stood("openai 2.54.0", OPENAI2, "cities_plain.py", "cities_script.py", OPENAI),
+    stood("openai 2.54.0", OPENAI2, "cities_plain.py", "cities_script.py", OPENAI, sampled=False),
     stood("openai 3.57.0", OPENAI3, "cities_plain.py", "cities_script.py", OPENAI),
-    stood("anthropic 0.125.0", OPENAI2, "cities_plain.py", "cities_script.py", ANTHROPIC),
+    stood("anthropic 0.125.0", OPENAI2, "cities_plain.py", "cities_script.py", ANTHROPIC, sampled=False),
     stood("anthropic 2.14.0", OPENAI3, "cities_plain.py", "cities_script.py", ANTHROPIC),
-    stood("LiteLLM 1.110.2", OPENAI3, "cities_plain.py", "cities_script.py", LITELLM, environment=LOCAL_PRICES),
-    stood("MCP sessions, mcp 1.30.0", OPENAI2, "mcp_clients.py", "http_clients_script.py", MCP, server="mcp_server.py"),
-    stood("MCP sessions, mcp 2.3.0", OPENAI3, "mcp_clients.py", "http_clients_script.py", MCP, server="mcp_server.py"),
-    stood("httpx 0.28.1", OPENAI3, "http_clients.py httpx", "http_clients_script.py", HTTPX),
-    stood("httpx2 2.16.2", OPENAI3, "http_clients.py httpx2", "http_clients_script.py", HTTPX),
-    stood("aiohttp 3.14.5", OPENAI3, "http_clients.py aiohttp", "http_clients_script.py", AIOHTTP),
-    stood("requests 2.34.2", OPENAI3, "http_clients.py requests", "http_clients_script.py", REQUESTS),
+    stood("LiteLLM 1.110.2", OPENAI3, "cities_plain.py", "cities_script.py", LITELLM, sampled=False),
+    *(
+        stood(name, python, "mcp_clients.py", "http_clients_script.py", MCP, server="mcp_server.py", sampled=False)
+        for name, python in (("MCP sessions, mcp 1.30.0", OPENAI2), ("MCP sessions, mcp 2.3.0", OPENAI3))
+    ),
+    *(
+        stood(name, OPENAI3, f"http_clients.py {name.split()[0]}", "http_clients_script.py", modes, sampled=False)
+        for name, modes in (
+            ("httpx 0.28.1", HTTPX),
+            ("httpx2 2.16.2", HTTPX),
+            ("aiohttp 3.14.5", AIOHTTP),
+            ("requests 2.34.2", REQUESTS),
+        )
+    ),
     stood("plain calls that race, openai 2", OPENAI2, "racing.py", "racing_script.py", RACING),
     stood("plain calls that race, openai 3", OPENAI3, "racing.py", "racing_script.py", RACING),
 ]

@@ -1,6 +1,6 @@
 """Issue 4: every framework, exactly. Each cell of docs/frameworks.md is one of these tests.
 
-`make conformance` tries each cell 20 times or more; `make test` tries two cells of each framework twice.
+`make conformance` tries each cell 20 times or more; `make test` tries two cells of most subjects twice.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ ALWAYS = ("record", "control", "guided", "changed request", "swallowed divergenc
 CELLS = [
     (stood, column)
     for stood in SUBJECTS
+    if ATTEMPTS or stood.sampled
     for column in (COLUMNS if ATTEMPTS else SAMPLE)
     if column in (*stood.subject.modes, *ALWAYS)
 ]
