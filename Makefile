@@ -30,7 +30,7 @@ compile = $(uv) pip compile --quiet --universal --python-version 3.11 --generate
   --annotation-style line $(if $(UPGRADE),--upgrade)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup stands check test conformance figures demo build requirements clean
+.PHONY: help setup stands check test conformance figures overhead demo build requirements clean
 
 help:
 	@echo 'make setup         create $(VENV) with everything pinned in requirements/ (PYTHON=python3.13 picks the Python)'
@@ -40,6 +40,7 @@ help:
 	@echo 'make conformance   start programs in every way we know and let them misbehave: docs/launching.md'
 	@echo 'make demo          run the demo'
 	@echo 'make figures       measure docs/figures.md again, by the tests that it names'
+	@echo 'make overhead      measure docs/overhead.md again: what recording costs on each framework'
 	@echo 'make build         wheel and sdist into dist/'
 	@echo 'make requirements  pin requirements/ again from pyproject.toml (UPGRADE=1 takes newer releases)'
 	@echo 'make clean         remove all that make has made, $(VENV) and .cache too'
@@ -97,6 +98,9 @@ conformance: setup stands
 
 figures: setup
 	ANCHORED_THOROUGH=1 ANCHORED_FIGURES=docs/figures.md $(BIN)/python -m pytest -q tests/frameworks tests/storage tests/replaying
+
+overhead: setup stands
+	$(BIN)/python benchmarks/overhead.py --page docs/overhead.md
 
 demo: setup
 	$(BIN)/python demo/run.py

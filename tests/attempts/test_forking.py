@@ -323,11 +323,15 @@ def test_no_two_forks_draw_the_same(stand: Stand, server: ForkServer) -> None:
             "import socket\ntry:\n    socket.create_connection(('127.0.0.1', 9))\nexcept OSError:\n    pass",
             "connects to",
         ),
+        (
+            "import httpx\ntry:\n    httpx.get('http://127.0.0.1:9/prices')\nexcept OSError:\n    pass",
+            "calls http://127.0.0.1:9/prices when it is loaded",
+        ),
         ("raise ValueError('not today')", "not today"),
     ],
 )
 def test_what_a_fork_would_not_have_is_loaded_by_each(stand: Stand, server: ForkServer, text: str, reason: str) -> None:
-    """A module that starts a thread, opens a socket or starts a process is left to the program; others are loaded."""
+    """A module that starts a thread or a process, opens a socket or calls is left to the program; others are loaded."""
     guarded = "import os\nif os.environ.get('TAME') != '1':\n" + "".join(f"    {line}\n" for line in text.splitlines())
     stand.package("litellm", guarded)
     stand.write("program.py", ASK + "os.environ['TAME'] = '1'\nimport litellm\nprint(ask('one'))\n")

@@ -6,9 +6,12 @@ Calls are counted by the endpoint's log, tool runs by a file that the tools' bod
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -96,6 +99,40 @@ class Stand:
             text = text.replace(old, new)
         (self.folder / name).write_text(text, encoding="utf-8")
         return name
+
+
+@contextmanager
+def running_tools(python: Path, program: Path, log: Path, *, port: int = 0) -> Iterator[int]:
+    """A tool server over HTTP for the length of a block, by the interpreter of its environment; gives its port.
+
+    Args:
+        log: what its tools append to.
+        port: where it listens; 0 takes a free one.
+    """
+    if not port:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+    server = subprocess.Popen(
+        [str(python), str(program), "streamable-http", str(port)],
+        env={**os.environ, "TOOL_LOG": str(log)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                break
+            except OSError:
+                assert server.poll() is None, "the server has ended"
+                assert time.monotonic() < deadline, "the server never listened"
+                time.sleep(0.1)
+        yield port
+    finally:
+        server.terminate()
+        server.wait()
 
 
 def make_stand(folder: Path, endpoint: RunningEndpoint) -> Stand:

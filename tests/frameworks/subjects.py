@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,10 +19,16 @@ ORDER_FROM_OUTSIDE = frozenset({"semaphore", "lock", "pool_of_one", "blocking_in
 
 @dataclass(frozen=True, kw_only=True)
 class Stood:
-    """A subject, and the script of its endpoint."""
+    """A subject, the script of its endpoint, and the program of its tool server, which listens at MCP_PORT.
+
+    Attributes:
+        sampled: whether `make test` tries it; not what has tests of its own, or is as its neighbour.
+    """
 
     subject: Subject
     script: Path
+    server: Path | None = None
+    sampled: bool = True
 
     @property
     def python(self) -> Path:
@@ -39,18 +46,25 @@ def stood(
     program: str,
     script: str,
     modes: dict[str, tuple[str, ...]],
-    environment: dict[str, str] | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+    server: str | None = None,
+    sampled: bool = True,
 ) -> Stood:
+    """A subject; `program` is a file of `programs`, with arguments that come before the mode."""
+    file, *arguments = program.split()
     return Stood(
         subject=Subject(
             name=name,
-            command=(str(python), str(PROGRAMS / program)),
+            command=(str(python), str(PROGRAMS / file), *arguments),
             folder=PROGRAMS,
             modes=modes,  # pyright: ignore[reportArgumentType]
             environment={**SILENT, **(environment or {})},
             order_refused=ORDER_FROM_OUTSIDE,
         ),
         script=PROGRAMS / script,
+        server=None if server is None else PROGRAMS / server,
+        sampled=sampled,
     )
 
 
@@ -136,16 +150,83 @@ SMOLAGENTS = {
     "stream": ("stream", "stream_code"),
     "error": ("error", "tool_error", "tool_error_parallel", "code_error", "swallowed"),
 }
+OPENAI = {
+    "full replay": ("chat_single", "responses_single"),
+    "parallel": ("chat_gather_parallel", "chat_threads", "responses_gather_parallel"),
+    "nested": ("chat_nested", "responses_nested"),
+    "stream": ("chat_stream", "responses_stream_async"),
+    "async": ("chat_async", "responses_async"),
+    "error": ("chat_error", "chat_timeout", "responses_down", "responses_tool_error"),
+}
+ANTHROPIC = {
+    "full replay": ("messages_single",),
+    "parallel": ("messages_gather_parallel", "messages_threads"),
+    "nested": ("messages_nested",),
+    "stream": ("messages_stream", "messages_stream_async"),
+    "async": ("messages_async",),
+    "error": ("messages_error", "messages_down", "messages_timeout_async"),
+}
+LITELLM = {
+    "full replay": ("litellm_single",),
+    "parallel": ("litellm_gather_parallel",),
+    "nested": ("litellm_nested",),
+    "stream": ("litellm_stream_async",),
+    "async": ("litellm_async",),
+    "error": ("litellm_error", "litellm_timeout"),
+}
+HTTPX = {
+    "full replay": ("whole",),
+    "parallel": ("racing", "async"),
+    "stream": ("streamed", "between", "early", "cutstream"),
+    "async": ("async_streamed",),
+    "error": ("retried", "timeout", "async_timeout", "cut"),
+}
+AIOHTTP = {
+    "full replay": ("whole",),
+    "parallel": ("racing",),
+    "stream": ("streamed", "between", "early", "cutstream"),
+    "error": ("retried", "timeout", "refused", "cut"),
+}
+REQUESTS = {
+    "full replay": ("whole",),
+    "parallel": ("racing",),
+    "stream": ("streamed", "between", "early", "cutstream"),
+    "error": ("retried", "timeout", "refused", "cut"),
+}
+MCP = {
+    "full replay": ("stdio", "http"),
+    "parallel": ("stdio_parallel", "http_parallel"),
+    "nested": ("stdio_nested", "http_nested"),
+    "error": ("stdio_error", "http_error"),
+}
 SUBJECTS = [
     stood("AG2 0.13.3", OPENAI2, "ag2_classic_teams.py", "ag2_script.py", AG2_CLASSIC),
     stood("AG2 1.2.1", OPENAI3, "ag2_agents.py", "ag2_script.py", AG2),
     stood("AutoGen 0.7.5, openai 2", OPENAI2, "autogen_teams.py", "autogen_script.py", AUTOGEN),
     stood("AutoGen 0.7.5, openai 3", OPENAI3, "autogen_teams.py", "autogen_script.py", AUTOGEN),
-    stood("CrewAI 1.15.30", OPENAI2, "crewai_crews.py", "crewai_script.py", CREWAI, PLACES),
+    stood("CrewAI 1.15.30", OPENAI2, "crewai_crews.py", "crewai_script.py", CREWAI, environment=PLACES),
     stood("OpenAI Agents 0.24.0", OPENAI3, "cities_openai_agents.py", "cities_script.py", OPENAI_AGENTS),
     stood("LangGraph 1.2.24", OPENAI3, "cities_langgraph.py", "cities_script.py", LANGGRAPH),
     stood("Pydantic AI 2.68.0", OPENAI3, "cities_pydantic_ai.py", "cities_script.py", PYDANTIC_AI),
     stood("smolagents 1.26.0", OPENAI3, "cities_smolagents.py", "smolagents_script.py", SMOLAGENTS),
+    stood("openai 2.54.0", OPENAI2, "cities_plain.py", "cities_script.py", OPENAI, sampled=False),
+    stood("openai 3.57.0", OPENAI3, "cities_plain.py", "cities_script.py", OPENAI),
+    stood("anthropic 0.125.0", OPENAI2, "cities_plain.py", "cities_script.py", ANTHROPIC, sampled=False),
+    stood("anthropic 2.14.0", OPENAI3, "cities_plain.py", "cities_script.py", ANTHROPIC),
+    stood("LiteLLM 1.110.2", OPENAI3, "cities_plain.py", "cities_script.py", LITELLM, sampled=False),
+    *(
+        stood(name, python, "mcp_clients.py", "http_clients_script.py", MCP, server="mcp_server.py", sampled=False)
+        for name, python in (("MCP sessions, mcp 1.30.0", OPENAI2), ("MCP sessions, mcp 2.3.0", OPENAI3))
+    ),
+    *(
+        stood(name, OPENAI3, f"http_clients.py {name.split()[0]}", "http_clients_script.py", modes, sampled=False)
+        for name, modes in (
+            ("httpx 0.28.1", HTTPX),
+            ("httpx2 2.16.2", HTTPX),
+            ("aiohttp 3.14.5", AIOHTTP),
+            ("requests 2.34.2", REQUESTS),
+        )
+    ),
     stood("plain calls that race, openai 2", OPENAI2, "racing.py", "racing_script.py", RACING),
     stood("plain calls that race, openai 3", OPENAI3, "racing.py", "racing_script.py", RACING),
 ]

@@ -1,6 +1,6 @@
 """Issue 4: every framework, exactly. Each cell of docs/frameworks.md is one of these tests.
 
-`make conformance` tries each cell 20 times or more; `make test` tries two cells of each framework twice.
+`make conformance` tries each cell 20 times or more; `make test` tries two cells of most subjects twice.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import cast
 
 import pytest
@@ -18,6 +18,7 @@ from anchored.attempts.forking import ForkServer
 from anchored.testing import running_endpoint
 from anchored.testing.conformance import COLUMNS, Column, Conformance
 
+from .conftest import running_tools
 from .subjects import SUBJECTS, Stood
 
 ATTEMPTS = int(os.environ.get("ANCHORED_CONFORMANCE", "0"))
@@ -26,6 +27,7 @@ ALWAYS = ("record", "control", "guided", "changed request", "swallowed divergenc
 CELLS = [
     (stood, column)
     for stood in SUBJECTS
+    if ATTEMPTS or stood.sampled
     for column in (COLUMNS if ATTEMPTS else SAMPLE)
     if column in (*stood.subject.modes, *ALWAYS)
 ]
@@ -41,8 +43,12 @@ def conformance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[
             name = stood.subject.name
             if name not in made:
                 folder = tmp_path_factory.mktemp("subject")
-                endpoint = running_endpoint(stood.script, log=folder / "endpoint.jsonl")
-                made[name] = Conformance(stood.subject, endpoints.enter_context(endpoint), folder, server=server)
+                endpoint = endpoints.enter_context(running_endpoint(stood.script, log=folder / "endpoint.jsonl"))
+                subject = stood.subject
+                if stood.server is not None:
+                    port = endpoints.enter_context(running_tools(stood.python, stood.server, folder / "tools.log"))
+                    subject = replace(subject, environment={**subject.environment, "MCP_PORT": str(port)})
+                made[name] = Conformance(subject, endpoint, folder, server=server)
             return made[name]
 
         yield give

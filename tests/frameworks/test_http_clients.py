@@ -84,6 +84,13 @@ def test_every_way_of_calling_replays_exactly(client: tuple[Stand, str]) -> None
     assert done.out == (stand.folder / "all.out").read_text()
 
 
+def test_an_endpoint_on_another_port_changes_nothing(client: tuple[Stand, str]) -> None:
+    """Loopback ports are free, and errors are those of the recording, with the port that they named."""
+    stand, _ = client
+    done = stand.anchored("replay", "all", "--show-output", ANCHORED_TEST_URL="http://127.0.0.1:9/v1")
+    assert (done.status, done.out) == (0, (stand.folder / "all.out").read_text()), done.err
+
+
 def test_what_came_of_each_call_is_recorded(client: tuple[Stand, str]) -> None:
     """A refused connection, a time-out and a cut are failures; the SDK's own repetitions are calls of their own."""
     stand, name = client

@@ -3,19 +3,17 @@
 Issue 4, "framework-native systems": whatever framework holds the session, a tool does not run in a replay's prefix.
 """
 
-import os
 import shutil
 import socket
-import subprocess
-import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from anchored.testing import running_endpoint
 
-from .conftest import Done, Stand
+from .conftest import Done, Stand, running_tools
 from .subjects import OPENAI2, OPENAI3
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -37,20 +35,14 @@ class ToolStand(Stand):
         """What the server and its tools have noted."""
         return self.tool_log.read_text().splitlines() if self.tool_log.exists() else []
 
-    def serve(self) -> subprocess.Popen[bytes]:
-        """Starts the server over HTTP."""
-        command = [str(self.python), "mcp_server.py", "streamable-http", str(self.port)]
-        environment = {**os.environ, "TOOL_LOG": str(self.tool_log)}
-        server = subprocess.Popen(command, cwd=self.folder, env=environment, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), 1).close()
-                return server
-            except OSError:
-                assert server.poll() is None, "the server has ended"
-                assert time.monotonic() < deadline, "the server never listened"
-                time.sleep(0.1)
+    @contextmanager
+    def serving(self) -> Iterator[None]:
+        """The server over HTTP, if that is the transport; over standard streams the program starts it."""
+        if self.transport == "stdio":
+            yield
+            return
+        with running_tools(self.python, self.folder / "mcp_server.py", self.tool_log, port=self.port):
+            yield
 
 
 @pytest.fixture(
@@ -76,13 +68,8 @@ def tools(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             free.bind(("127.0.0.1", 0))
             stand.port = free.getsockname()[1]
         stand.environment["MCP_PORT"] = str(stand.port)
-        server = stand.serve() if transport == "http" else None
-        try:
+        with stand.serving():
             done = stand.anchored("record", "--name", "run", "--", str(python), "mcp_clients.py", transport)
-        finally:
-            if server is not None:
-                server.terminate()
-                server.wait()
         assert done.status == 0, done.err
         (folder / "run.out").write_text(done.out)
         yield stand
@@ -124,10 +111,23 @@ def test_a_full_replay_needs_no_server(tools: ToolStand) -> None:
     assert (tools.ran(), tools.calls()) == (before, calls)
 
 
+def test_equal_calls_at_once_are_events_of_their_own(tools: ToolStand) -> None:
+    """A call stands for no other one: neither is missing, and a replay gives each what it had."""
+    mode = f"{tools.transport}_parallel"
+    before = len(tools.ran())
+    with tools.serving():
+        recorded = tools.anchored("record", "--name", "parallel", "--", str(tools.python), "mcp_clients.py", mode)
+    assert recorded.status == 0, recorded.err
+    rolled = sum(line.startswith("roll") for line in tools.ran()[before:])
+    events = [event["kind"] for event in tools.show("parallel")["events"]]
+    assert events.count("execute_tool") == rolled == 4
+    done = tools.anchored("replay", "parallel", "--show-output")
+    assert (done.status, done.out) == (0, recorded.out), done.err
+
+
 def test_behind_the_anchor_the_server_is_there(tools: ToolStand) -> None:
     """It hears the handshake that the session has had; tools of the prefix did not run."""
-    server = tools.serve() if tools.transport == "http" else None
-    try:
+    with tools.serving():
         before = len(tools.ran())
         done = tools.anchored("replay", "run", "--at", str(SWITCH), "--effects", "allow")
         assert done.status == 0, done.err
@@ -137,7 +137,3 @@ def test_behind_the_anchor_the_server_is_there(tools: ToolStand) -> None:
         refused = tools.anchored("replay", "run", "--at", str(SWITCH))
         assert refused.status == 4, "the server says that it writes"
         assert "switch" in refused.err
-    finally:
-        if server is not None:
-            server.terminate()
-            server.wait()

@@ -125,6 +125,7 @@ def _send_request(original: _Method) -> _Method:
             pack=_pack,
             unpack=lambda data: _unpack(result_type, data),
             kind="execute_tool" if runs_tool else "retrieve",
+            to_server=True,
         )
         result = await _asked(session, call, wake_and_send, send if method in _HANDSHAKE else None)
         if method == "tools/list":

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from anchored.boundary.anew import watch_environment
-from anchored.boundary.crossing import Gate
+from anchored.boundary.crossing import Crossing, Gate, Passage
 from anchored.boundary.environment import Reads
 from anchored.boundary.guard import ATTEMPT_VARIABLE
 from anchored.boundary.process import use_gate
@@ -65,6 +65,17 @@ class _NotYet:
     def __init__(self) -> None:
         self.found: str | None = None
 
+    @property
+    def serving(self) -> bool:
+        """Nothing is served, and nothing let through: `begin` says so."""
+        return False
+
+    def begin(self, crossing: Crossing) -> Passage:
+        self._stop(f"calls {crossing.origin}{crossing.path}" if crossing.origin else f"calls {crossing.name}")
+
+    async def begin_async(self, crossing: Crossing) -> Passage:
+        return self.begin(crossing)
+
     def connecting(self, address: str, *, inside: bool) -> None:
         self._stop(f"connects to {address}")
 
@@ -77,7 +88,7 @@ class _NotYet:
     def forked(self) -> None:
         """No lock is held."""
 
-    def _stop(self, what: str) -> None:
+    def _stop(self, what: str) -> NoReturn:
         self.found = self.found or what
         raise PermissionError(f"anchored: a module that is loaded ahead {what}")
 

@@ -49,7 +49,7 @@ def _inside() -> _Names:
 
 inherit("inside_tool", _inside)
 _at_work: list[tuple[str, object]] = []
-"""Name and arguments of each tool that runs now, in any task or thread."""
+"""Name and arguments of each tool that runs now, in any task or thread; not of what goes to a tool server itself."""
 
 
 def is_at_work(name: str, arguments: dict[str, object]) -> bool:
@@ -85,6 +85,7 @@ class ToolCall:
         unpack: the value again; inverts `pack`.
         cancellable: wraps a wait that the program may cancel by means of its own, where it does not cancel the task.
         kind: what kind of crossing; not every request to a tool server runs a tool.
+        to_server: it is the request to a tool server itself. An equal one at the same time is an event of its own.
     """
 
     def __init__(
@@ -102,8 +103,10 @@ class ToolCall:
         unpack: Callable[[object], object] = lambda value: value,
         cancellable: Callable[[Coroutine[object, object, None]], Awaitable[None]] = lambda wait: wait,
         kind: Kind = "execute_tool",
+        to_server: bool = False,
     ) -> None:
         self._gate = gate
+        self._to_server = to_server
         self._pack = pack
         self._unpack = unpack
         self._judge = judge
@@ -229,12 +232,14 @@ class ToolCall:
         """Around the tool's own code: what it does is enclosed by its event."""
         token = _INSIDE.set((self._function, self._crossing.name))
         call = (self._crossing.name, self._arguments)
-        _at_work.append(call)
+        if not self._to_server:
+            _at_work.append(call)
         try:
             with enclosed_by(passage.begin.position if passage.begin else None):
                 yield
         finally:
-            _at_work.remove(call)
+            if not self._to_server:
+                _at_work.remove(call)
             _INSIDE.reset(token)
 
     def _serve(self, passage: Passage) -> object:

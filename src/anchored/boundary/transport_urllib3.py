@@ -377,13 +377,16 @@ _PLACES = ("pool", "connection")
 
 
 def _take(error: Any) -> object:
-    """The arguments of one of urllib3's exceptions, with names in place of pool and connection."""
-    held = error.args
+    """The arguments of one of urllib3's exceptions, with names in place of pool and connection; then what it says,
+    where pool and connection are in it: those of a replay may have another port.
+    """
+    held, said = error.args, []
     if hasattr(error, "_message") or hasattr(error, "_reason"):  # its arguments are made of others
         at = 1 if hasattr(error, "_reason") else 0
         held = list(error.__reduce__()[1])
         held[at] = error.conn if hasattr(error, "conn") else error.pool
-    return [_argument(item) for item in held]
+        said = [("said", error.args[0])]
+    return [*(_argument(item) for item in held), *said]
 
 
 def _argument(item: Any) -> object:
@@ -398,7 +401,10 @@ def _argument(item: Any) -> object:
 
 def _made(kind: Any, parts: Any) -> Exception:
     """Inverts `_take` at the current place."""
-    return kind(*(_put(part) for part in parts))
+    error = kind(*(_put(part) for part in parts if part[0] != "said"))
+    said = tuple(part[1] for part in parts if part[0] == "said")
+    error.args = said or error.args
+    return error
 
 
 def _put(part: Any) -> object:

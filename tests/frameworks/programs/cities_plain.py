@@ -1,7 +1,8 @@
 """The plain SDKs and LiteLLM, no framework: `python cities_plain.py SDK_MODE`.
 
 SDK is `chat`, `responses`, `messages` (anthropic) or `litellm`. The endpoint is ANCHORED_TEST_URL, tools append a line
-to TOOL_LOG, the last line of output is the result.
+to TOOL_LOG, the last line of output is the result. An answer is shown with the end of its id, so that two equal ones
+cannot be mistaken for each other.
 """
 
 import asyncio
@@ -19,6 +20,8 @@ import anchored
 SDK, _, MODE = sys.argv[1].partition("_")
 URL = os.environ["ANCHORED_TEST_URL"]
 CHANGE = " Be brief." if os.environ.get("ANCHORED_TEST_CHANGE") == "prompt" else ""
+SHORT = 0.3
+"""Seconds after which a call is given up, and made again by the SDK."""
 PARAMETERS = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 CHAT_TOOL = {"type": "function", "function": {"name": "weather", "parameters": PARAMETERS}}
 REPORT = {
@@ -27,6 +30,10 @@ REPORT = {
     "required": ["city", "degrees"],
     "additionalProperties": False,
 }
+
+
+def shown(text, answer):
+    return f"{text} #{answer.id[-6:]}"
 
 
 def log(line):
@@ -80,7 +87,7 @@ class Chat:
     def read(self, answer):
         message = answer.choices[0].message
         calls = [(c.id, json.loads(c.function.arguments)) for c in message.tool_calls or ()]
-        return message.content, calls, [message.model_dump(exclude_none=True)]
+        return shown(message.content, answer), calls, [message.model_dump(exclude_none=True)]
 
     def answered(self, results):
         return [{"role": "tool", "tool_call_id": call, "content": text} for call, text in results]
@@ -107,7 +114,7 @@ class Responses:
 
     def read(self, answer):
         calls = [(c.call_id, json.loads(c.arguments)) for c in answer.output if c.type == "function_call"]
-        return answer.output_text, calls, [item.model_dump(exclude_none=True) for item in answer.output]
+        return shown(answer.output_text, answer), calls, [item.model_dump(exclude_none=True) for item in answer.output]
 
     def answered(self, results):
         return [{"type": "function_call_output", "call_id": call, "output": text} for call, text in results]
@@ -136,7 +143,7 @@ class Messages:
         calls = [(block.id, block.input) for block in answer.content if block.type == "tool_use"]
         text = "".join(block.text for block in answer.content if block.type == "text")
         content = [block.model_dump(exclude_none=True) for block in answer.content]
-        return text, calls, [{"role": "assistant", "content": content}]
+        return shown(text, answer), calls, [{"role": "assistant", "content": content}]
 
     def answered(self, results):
         blocks = [{"type": "tool_result", "tool_use_id": call, "content": text} for call, text in results]
@@ -152,11 +159,11 @@ class Messages:
 api = {"chat": Chat, "litellm": Chat, "responses": Responses, "messages": Messages}[SDK]()
 
 
-def turns(question, tools=True, run=weather):
+def turns(question, tools=True, run=weather, **options):
     """Asks until no tool is called; tools run in a pool."""
     history = [{"role": "user", "content": question}]
     while True:
-        text, calls, said = api.read(api.sync(**api.body(history, tools)))
+        text, calls, said = api.read(api.sync(**api.body(history, tools), **options))
         if not calls:
             return text
         with ThreadPoolExecutor() as pool:
@@ -164,10 +171,10 @@ def turns(question, tools=True, run=weather):
             history += said + api.answered(results)
 
 
-async def turns_async(question, tools=True):
+async def turns_async(question, tools=True, **options):
     history = [{"role": "user", "content": question}]
     while True:
-        text, calls, said = api.read(await api.later(**api.body(history, tools)))
+        text, calls, said = api.read(await api.later(**api.body(history, tools), **options))
         if not calls:
             return text
         values = await asyncio.gather(*(weather_async(**call[1]) for call in calls))
@@ -175,7 +182,24 @@ async def turns_async(question, tools=True):
 
 
 async def at_once(question, count, tools):
-    return " / ".join(await asyncio.gather(*(turns_async(question, tools) for _ in range(count))))
+    """Asks the same several times; what comes first is left to chance, and told to the model at the end."""
+    came = []
+
+    async def one():
+        await asyncio.sleep(random.random() * 0.03)
+        came.append(await turns_async(question, tools))
+
+    await asyncio.gather(*(one() for _ in range(count)))
+    return await turns_async("They said: " + " / ".join(came), False)
+
+
+def in_threads(question, count):
+    def one(_):
+        time.sleep(random.random() * 0.03)
+        return turns(question, False)
+
+    with ThreadPoolExecutor(count) as pool:
+        return " / ".join(pool.map(one, range(count)))
 
 
 def stream(question):
@@ -214,6 +238,12 @@ def main():
             return asyncio.run(stream_async("Hello."))
         case "error":
             return turns("This is flaky.", False)
+        case "down":
+            return turns("Are you down?", False)
+        case "timeout":
+            return turns("Are you silent?", False, timeout=SHORT)
+        case "timeout_async":
+            return asyncio.run(turns_async("Are you silent?", False, timeout=SHORT))
         case "tool_error":
             return tool_error()
         case "structured":
@@ -223,8 +253,7 @@ def main():
         case "gather_parallel":
             return asyncio.run(at_once("How is the weather in Oslo and Rome?", 3, True))
         case "threads":
-            with ThreadPoolExecutor(5) as pool:
-                return " / ".join(pool.map(lambda _: turns("Roll a die.", False), range(5)))
+            return in_threads("Roll a die.", 5)
 
 
 print(main())

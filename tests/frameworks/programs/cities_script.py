@@ -69,6 +69,22 @@ script = Script(
             ],
         ),
         Rule(
+            name="down",
+            when=lambda request: "Are you down?" in asked(request),
+            replies=[
+                Weighted(weight=0.5, reply=Reply.status(500, retry_after=0.02)),
+                Weighted(weight=0.5, reply=Reply.text("Up again.")),
+            ],
+        ),
+        Rule(
+            name="silent",
+            when=lambda request: "Are you silent?" in asked(request),
+            replies=[
+                Weighted(weight=0.5, reply=Reply.hang(seconds=30)),
+                Weighted(weight=0.5, reply=Reply.text("Not always.")),
+            ],
+        ),
+        Rule(
             name="die",
             when=lambda request: "Roll a die" in asked(request),
             replies=[

@@ -1,15 +1,20 @@
 """The ways in which HTTP clients are used: `python http_clients.py CLIENT MODE[,MODE…]`.
 
-The endpoint's URL is in ANCHORED_TEST_URL, with `/v1`. What the program got, byte by byte, is printed; the last line is
-the answer to a question that is asked after it. REDIRECT_URL answers with a redirect to the endpoint, if it is set.
+CLIENT is `httpx`, `httpx2`, `aiohttp`, `requests`, `urllib3`, `urllib` or `http.client`. The endpoint's URL is in
+ANCHORED_TEST_URL, with `/v1`. What the program got, byte by byte, is printed; the last line is the answer to a question
+that is asked after it, and the digest of all that was printed. REDIRECT_URL answers with a redirect to the endpoint, if
+it is set.
 """
 
 import asyncio
 import hashlib
 import http.client
+import importlib
 import json
 import os
+import random
 import sys
+import time
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
@@ -18,12 +23,13 @@ from urllib.parse import urlsplit
 URL = os.environ["ANCHORED_TEST_URL"] + "/chat/completions"
 NOWHERE = "http://127.0.0.1:1/v1/chat/completions"
 REDIRECTS = False if "REDIRECT_URL" not in os.environ else None
+CHANGE = " now" if os.environ.get("ANCHORED_TEST_CHANGE") == "prompt" else ""
 EARLY = 3
 """Parts of a stream that are read before it is closed."""
 
 
 def body_of(text, stream=False):
-    body = {"model": "scripted-1", "messages": [{"role": "user", "content": text}]}
+    body = {"model": "scripted-1", "messages": [{"role": "user", "content": text + CHANGE}]}
     return json.dumps({**body, "stream": True} if stream else body).encode()
 
 
@@ -33,9 +39,18 @@ HEADERS = {"content-type": "application/json", "accept-encoding": "gzip"}
 PLAIN = {"content-type": "application/json"}
 
 
+TOLD = []
+
+
 def told(*parts):
     """Prints what the program got; of bytes their number and digest."""
-    print(*(f"{len(p)} {hashlib.sha256(p).hexdigest()[:12]}" if isinstance(p, bytes) else p for p in parts))
+    line = " ".join(f"{len(p)} {hashlib.sha256(p).hexdigest()[:12]}" if isinstance(p, bytes) else str(p) for p in parts)
+    TOLD.append(line)
+    print(line)
+
+
+def end(answer):
+    print(answer, hashlib.sha256("\n".join(TOLD).encode()).hexdigest()[:12])
 
 
 def failed(error):
@@ -48,7 +63,87 @@ def failed(error):
 
 
 def answer_of(data):
-    return json.loads(data)["choices"][0]["message"]["content"]
+    """The text, and the end of the answer's id, so that two equal texts cannot be mistaken for each other."""
+    answer = json.loads(data)
+    return answer["choices"][0]["message"]["content"] + " #" + answer["id"][-6:]
+
+
+RACING = ["racing", "racing", "racing", "racing one", "racing two", "racing three"]
+
+
+class Httpx:
+    """`httpx` or `httpx2`, which takes its place."""
+
+    def __init__(self, library):
+        self.library = importlib.import_module(library)
+        self.client = self.library.Client(timeout=20, follow_redirects=True)
+
+    def whole(self, text, url=URL, timeout=20):
+        done = self.client.post(url, content=body_of(text), headers=HEADERS, timeout=timeout)
+        return done.status_code, done.content
+
+    def parts(self, text, stream=True):
+        with self.client.stream("POST", URL, content=body_of(text, stream), headers=HEADERS) as done:
+            yield from done.iter_lines() if stream else done.iter_bytes(64)
+
+    def ask(self, text):
+        return answer_of(self.whole(text)[1])
+
+    def do_async(self):
+        asyncio.run(self._async(self._race))
+
+    def do_async_streamed(self):
+        asyncio.run(self._async(self._streamed))
+
+    def do_async_timeout(self):
+        asyncio.run(self._async(self._timeout))
+
+    async def _async(self, way):
+        async with self.library.AsyncClient(timeout=20) as session:
+            await way(session)
+
+    async def _ask(self, session, text):
+        return answer_of((await session.post(URL, content=body_of(text), headers=HEADERS)).content)
+
+    async def _race(self, session):
+        await race(lambda text: self._ask(session, text))
+
+    async def _streamed(self, session):
+        """Two streams at once, one of which is left early."""
+
+        async def one(text, most):
+            got = []
+            async with session.stream("POST", URL, content=body_of(text, True), headers=HEADERS) as done:
+                async for part in done.aiter_lines():
+                    got.append(part)
+                    if len(got) == most:
+                        break
+            return "\n".join(got).encode()
+
+        told(*await asyncio.gather(one("streamed", -1), one("early", EARLY), one("streamed", -1)))
+
+    async def _timeout(self, session):
+        try:
+            await asyncio.wait_for(self._ask(session, "timeout"), 0.3)
+        except TimeoutError as error:
+            failed(error)
+        try:
+            await session.post(URL, content=body_of("timeout"), headers=HEADERS, timeout=0.3)
+        except self.library.TimeoutException as error:
+            failed(error)
+
+
+async def race(ask):
+    """Asks at once, by chance one before another; what came first is told, and asked about."""
+    came = []
+
+    async def one(text):
+        await asyncio.sleep(random.random() * 0.03)
+        came.append(await ask(text))
+
+    await asyncio.gather(*map(one, RACING))
+    told(*came)
+    told(await ask("between " + " ".join(came)))
 
 
 class Requests:
@@ -191,11 +286,16 @@ def run(client, mode):
     elif mode == "redirect":
         told(*client.whole("redirect", os.environ["REDIRECT_URL"]))
     elif mode == "racing":
-        with ThreadPoolExecutor(6) as pool:
-            told(*pool.map(client.ask, ["racing"] * 6))
+
+        def one(text):
+            time.sleep(random.random() * 0.03)
+            return client.ask(text)
+
+        with ThreadPoolExecutor(len(RACING)) as pool:
+            told(*pool.map(one, RACING))
     else:
         raise SystemExit(f"no mode {mode}")
-    print(client.ask(f"the end of {mode}"))
+    end(client.ask(f"the end of {mode}"))
 
 
 async def whole(session, text, url=URL, **kwargs):
@@ -293,13 +393,20 @@ async def run_aiohttp(mode):
         elif mode == "redirect":
             told(*await whole(session, "redirect", os.environ["REDIRECT_URL"]))
         elif mode == "racing":
-            told(*await asyncio.gather(*(ask(session, "racing") for _ in range(6))))
+            await race(lambda text: ask(session, text))
         else:
             raise SystemExit(f"no mode {mode}")
-        print(await ask(session, f"the end of {mode}"))
+        end(await ask(session, f"the end of {mode}"))
 
 
-CLIENTS = {"requests": Requests, "urllib3": Urllib3, "urllib": Urllib, "http.client": HttpClient}
+CLIENTS = {
+    "httpx": lambda: Httpx("httpx"),
+    "httpx2": lambda: Httpx("httpx2"),
+    "requests": Requests,
+    "urllib3": Urllib3,
+    "urllib": Urllib,
+    "http.client": HttpClient,
+}
 name, ways = sys.argv[1:]
 for way in ways.split(","):
     if name == "aiohttp":

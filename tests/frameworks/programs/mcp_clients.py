@@ -1,12 +1,17 @@
-"""A program that calls a tool server and asks a model: `python mcp_clients.py MODE`, stdio or http.
+"""A program that calls a tool server and asks a model: `python mcp_clients.py TRANSPORT[_WAY]`.
 
-The endpoint is at ANCHORED_TEST_URL; the server's port, for http, in MCP_PORT.
+TRANSPORT is `stdio` or `http`, WAY one of WAYS; without it the session is used in all simple ways. The endpoint is at
+ANCHORED_TEST_URL; the server's port, for http, in MCP_PORT. The last line is an answer, and the digest of all before.
 """
 
 import asyncio
+import hashlib
 import os
+import random
 import sys
 from contextlib import AsyncExitStack
+from datetime import timedelta
+from importlib.metadata import version
 from pathlib import Path
 
 import httpx
@@ -14,16 +19,18 @@ from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+import anchored
 from anchored.boundary import ToolCall, current_gate
 
+CHANGE = " Now." if os.environ.get("ANCHORED_TEST_CHANGE") == "prompt" else ""
 URL = os.environ["ANCHORED_TEST_URL"] + "/chat/completions"
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
 
 
 async def ask(client, text):
-    body = {"model": "scripted-1", "messages": [{"role": "user", "content": text}]}
-    done = await client.post(URL, json=body)
-    return done.json()["choices"][0]["message"]["content"]
+    body = {"model": "scripted-1", "messages": [{"role": "user", "content": text + CHANGE}]}
+    answer = (await client.post(URL, json=body)).json()
+    return answer["choices"][0]["message"]["content"] + " #" + answer["id"][-6:]
 
 
 def transport(mode):
@@ -59,24 +66,86 @@ async def by_framework(session, arguments):
         task.cancel()
 
 
+SAID = []
+
+
+def tell(*parts):
+    SAID.append(" ".join(map(str, parts)))
+    print(SAID[-1])
+
+
+async def simple(session, client):
+    tools = (await session.list_tools()).tools
+    tell([tool.name for tool in tools])
+    first = await ask(client, "which of " + ", ".join(tool.name for tool in tools))
+    looked = shown(await session.call_tool("look", {"name": "the lamp"}))
+    tell(looked)
+    tell(await ask(client, f"{first} {looked}"))
+    tell(shown(await session.call_tool("switch", {"name": "the lamp", "on": True})))
+    tell(shown(await session.call_tool("broken", {"name": "that lamp"})))
+    tell(await by_framework(session, {"name": "lamp 0"}))
+    both = await asyncio.gather(*(session.call_tool("look", {"name": f"lamp {number}"}) for number in (1, 2)))
+    tell(*map(shown, both))
+    return await ask(client, " ".join(map(shown, both)))
+
+
+async def parallel(session, client):
+    """Tools and questions at once, equal ones among them; what came first is asked about."""
+    came = []
+
+    async def one(name):
+        await asyncio.sleep(random.random() * 0.03)
+        came.append(shown(await session.call_tool("roll", {"name": name})))
+
+    async def question():
+        await asyncio.sleep(random.random() * 0.03)
+        came.append(await ask(client, "racing"))
+
+    await asyncio.gather(*map(one, ("die", "die", "dice", "die")), question(), question())
+    tell(*came)
+    return await ask(client, "They said " + " ".join(came))
+
+
+async def nested(session, client):
+    """A tool of the program that asks the server and the model."""
+
+    @anchored.tool(effect="none")
+    async def plan(name):
+        looked = shown(await session.call_tool("look", {"name": name}))
+        return await ask(client, f"{name} is {looked}")
+
+    plans = await asyncio.gather(plan("lamp 1"), plan("lamp 2"))
+    return await ask(client, " ".join(plans))
+
+
+async def error(session, client):
+    """A tool that fails, one that is not there, and one that takes too long."""
+    tell(shown(await session.call_tool("broken", {"name": "that lamp"})))
+    for name, limit in (("nothing", 20), ("wait", 0.5)):
+        try:
+            tell(shown(await session.call_tool(name, {"name": "die"}, read_timeout_seconds=seconds(limit))))
+        except Exception as raised:
+            tell(type(raised).__name__, raised)
+    return await ask(client, SAID[-1])
+
+
+def seconds(number):
+    """As this version of the library wants it."""
+    return timedelta(seconds=number) if version("mcp").startswith("1.") else number
+
+
+WAYS = {"": simple, "parallel": parallel, "nested": nested, "error": error}
+
+
 async def main(mode):
+    kind, _, way = mode.partition("_")
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(httpx.AsyncClient())
-        streams = await stack.enter_async_context(transport(mode))
+        streams = await stack.enter_async_context(transport(kind))
         session = await stack.enter_async_context(ClientSession(*streams[:2]))
         await session.initialize()
-        tools = (await session.list_tools()).tools
-        print([tool.name for tool in tools])
-        first = await ask(client, "which of " + ", ".join(tool.name for tool in tools))
-        looked = shown(await session.call_tool("look", {"name": "the lamp"}))
-        print(looked)
-        print(await ask(client, f"{first} {looked}"))
-        print(shown(await session.call_tool("switch", {"name": "the lamp", "on": True})))
-        print(shown(await session.call_tool("broken", {"name": "that lamp"})))
-        print(await by_framework(session, {"name": "lamp 0"}))
-        both = await asyncio.gather(*(session.call_tool("look", {"name": f"lamp {number}"}) for number in (1, 2)))
-        print(*map(shown, both))
-        print(await ask(client, " ".join(map(shown, both))))
+        answer = await WAYS[way](session, client)
+        print(answer, hashlib.sha256("\n".join(SAID).encode()).hexdigest()[:12])
 
 
 asyncio.run(main(sys.argv[1]))

@@ -1,6 +1,8 @@
 """A tool server: `python mcp_server.py TRANSPORT [PORT]`. Each run of a tool appends a line to TOOL_LOG."""
 
+import asyncio
 import os
+import random
 import sys
 
 LOG = os.environ["TOOL_LOG"]
@@ -46,6 +48,22 @@ def switch(name: str, on: bool) -> dict:
     """Switches a lamp."""
     note(f"switch {name}")
     return {"name": name, "on": on, "by": os.getpid()}
+
+
+@server.tool(annotations=hints(read_only=True))
+async def roll(name: str) -> str:
+    """Rolls a die, which takes a while."""
+    note(f"roll {name}")
+    await asyncio.sleep(random.random() * 0.05)
+    return f"{name} shows {random.randrange(10**6)}"
+
+
+@server.tool(annotations=hints(read_only=True))
+async def wait(name: str) -> str:
+    """Takes too long."""
+    note(f"wait {name}")
+    await asyncio.sleep(30)
+    return name
 
 
 @server.tool()
