@@ -90,7 +90,10 @@ async def simple(session, client):
 
 
 async def parallel(session, client):
-    """Tools and questions at once, equal ones among them; what came first is asked about."""
+    """Tools and questions at once, equal ones among them; the order in which tools came is asked about.
+
+    Not that of tools and questions: a client takes longer to hand out an answer than a session does.
+    """
     came = []
 
     async def one(name):
@@ -99,10 +102,11 @@ async def parallel(session, client):
 
     async def question():
         await asyncio.sleep(random.random() * 0.03)
-        came.append(await ask(client, "racing"))
+        return await ask(client, "racing")
 
-    await asyncio.gather(*map(one, ("die", "die", "dice", "die")), question(), question())
-    tell(*came)
+    rolls = map(one, ("die", "die", "dice", "die"))
+    *_, first, second = await asyncio.gather(*rolls, question(), question())
+    tell(*came, first, second)
     return await ask(client, "They said " + " ".join(came))
 
 
