@@ -94,7 +94,7 @@ test: check stands
 
 conformance: setup stands
 	ANCHORED_CONFORMANCE=20 ANCHORED_FRAMEWORKS=docs/frameworks.md ANCHORED_LAUNCHING=docs/launching.md \
-	  $(BIN)/python -m pytest -q -n 2 --dist loadgroup tests/conformance tests/frameworks/test_conformance.py
+	  $(BIN)/python -m pytest -q -n 2 --dist loadfile tests/conformance tests/frameworks/test_conformance.py
 
 figures: setup
 	ANCHORED_THOROUGH=1 ANCHORED_FIGURES=docs/figures.md $(BIN)/python -m pytest -q tests/frameworks tests/storage tests/replaying

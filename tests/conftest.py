@@ -12,6 +12,21 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
+
+
+class _Together(LoadFileScheduling):
+    """What is made once is made in one process: for a file, for a subject's cells, for the matrix of launches."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        if nodeid.startswith("tests/conformance/"):
+            return "tests/conformance"
+        return nodeid.rpartition("-")[0] if "::test_cell[" in nodeid else super()._split_scope(nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
+    """Groups tests by what they share; the marks of `--dist loadgroup` are lost in this pytest."""
+    return _Together(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def _load(name: str) -> ModuleType:

@@ -18,8 +18,6 @@ from .matrix import Matrix, Row
 from .misbehaving import QUICK
 from .refusing import BARE, OTHER_HTTPX, REFUSALS, RESTARTS, UNRECORDED, Refusal, Restart, Unrecorded
 
-pytestmark = pytest.mark.xdist_group("launching")  # one matrix, so one process
-
 ENTERED = "_transport_for_url"
 BIN = Path(sys.executable).parent
 SITE = next(path for path in sys.path if path.endswith("site-packages"))

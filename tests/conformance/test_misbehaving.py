@@ -15,8 +15,6 @@ from .matrix import Matrix, Row
 from .misbehaving import DIVERGENCES, PATIENT, QUICK, SOURCES, Misbehaviour
 from .teams import TEAMS, ChangedTeam
 
-pytestmark = pytest.mark.xdist_group("launching")  # one matrix, so one process
-
 DEMO = Path(__file__).parents[2] / "demo"
 
 

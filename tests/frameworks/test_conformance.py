@@ -57,15 +57,7 @@ def conformance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
     ("stood", "column"),
-    [
-        pytest.param(
-            stood,
-            column,
-            id=f"{stood.subject.name}-{column}".replace(" ", "_"),
-            marks=pytest.mark.xdist_group(stood.subject.name),
-        )
-        for stood, column in CELLS
-    ],
+    [pytest.param(stood, column, id=f"{stood.subject.name}-{column}".replace(" ", "_")) for stood, column in CELLS],
 )
 def test_cell(
     stood: Stood,

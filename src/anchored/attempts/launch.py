@@ -23,6 +23,9 @@ from anchored.boundary.proxies import dead_proxies
 from anchored.boundary.stdin import STDIN_VARIABLE, stdin_identity
 from anchored.errors import RefusedError, UsageError
 
+_TEST_VARIABLE = "PYTEST_CURRENT_TEST"
+"""Which test this process runs. It is none of the program's, which was recorded without it."""
+
 _SITE = Path(__file__).resolve().parent.parent / "boundary" / "site"
 
 
@@ -138,6 +141,7 @@ def launch(order: Launch, *, server: ForkServer | None = None) -> Child:
         UsageError: there is no such program or folder.
     """
     environment = {**os.environ, **order.environment}
+    environment.pop(_TEST_VARIABLE, None)
     environment[ATTEMPT_VARIABLE] = str(order.run_file)
     environment["ANCHORED_MODE"] = "replay" if order.replayed else "record"
     environment["ANCHORED_PARENT"] = str(os.getpid())
