@@ -3,7 +3,8 @@
 What can be kept besides plain data: pydantic models, dataclasses, events of AG2 1.x, members of enumerations,
 exceptions (what failures are made of), and dates, times, decimals and UUIDs. An object is told by the name of its
 class, which is looked up among the modules that are loaded: nothing is imported for a recording's sake, and no
-constructor of the program's runs.
+constructor of the program's runs. The time at which an event was made is left out, since a tool that encloses model
+calls makes its event anew in a replay: it is in no request, and a rebuilt event has its own.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
+from time import time as clock
 from typing import Any, cast
 from uuid import UUID
 
@@ -34,6 +36,7 @@ _WRITTEN: dict[type, tuple[Callable[[Any], object], Callable[[Any], object]]] = 
     Decimal: (str, Decimal),
     UUID: (str, UUID),
 }
+_MADE_AT = "created_at"
 _MODEL_SLOTS = ("__pydantic_extra__", "__pydantic_private__")
 _PLAIN = (type(None), bool, int, float, str, bytes)
 _GROUPS = (list, tuple, set, frozenset)
@@ -127,9 +130,14 @@ def _is_event(kind: Any) -> bool:
     return hasattr(kind, "_event_fields_")
 
 
+def _event_state(event: Any) -> dict[Any, Any]:
+    held = cast("dict[str, object]", vars(event))
+    return {name: item for name, item in held.items() if name != _MADE_AT and not name.startswith("_")}
+
+
 _OBJECTS: dict[str, tuple[Callable[[Any], bool], Callable[[Any], dict[Any, Any] | None]]] = {
     "model": (_is_model, _model_state),
-    "event": (_is_event, vars),
+    "event": (_is_event, _event_state),
     "dataclass": (is_dataclass, _dataclass_state),
 }
 """Kinds of objects: which classes are of the kind, and what one of theirs is made of."""
@@ -172,6 +180,8 @@ def _rebuilt(kind: str, name: str, content: Any) -> object:
     made: Any = found.__new__(found)
     if kind == "model":
         object.__setattr__(made, "__dict__", state.pop(""))
+    if kind == "event":
+        setattr(made, _MADE_AT, clock())
     for attribute, item in state.items():
         object.__setattr__(made, attribute, item)
     return made

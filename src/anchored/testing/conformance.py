@@ -6,8 +6,8 @@ For whoever writes an adapter (docs/adapters.md). A program that uses the framew
 
 The program is run by `anchored.testing.subject_program` with one of its modes as its last argument. It finds the
 endpoint's address in ANCHORED_TEST_URL, appends a line to the file that TOOL_LOG names whenever the body of one of its
-tools runs, and prints a last line that depends on all that its models and tools said and on which came first where they
-race. With ANCHORED_TEST_CHANGE set to "prompt", one of its prompts is another.
+tools runs, and prints a last line, on standard output or error, that depends on all that its models and tools said and
+on which came first where they race. With ANCHORED_TEST_CHANGE set to "prompt", one of its prompts is another.
 """
 
 from __future__ import annotations

@@ -238,7 +238,9 @@ async def _channel(kind: str, names: list[str], tools: dict[str, list[Any]], **o
             for envelope in wal
             if _speaks(envelope)
         ]
-        if any("TERMINATE" in text for text in said):
+        last = next((place for place, text in enumerate(said) if "TERMINATE" in text), None)
+        if last is not None:
+            said = said[: last + 1]  # what has come since depends on when we looked
             await asyncio.sleep(0.5)  # the next turn begins, and is given up
             break
         await asyncio.sleep(0.05)

@@ -6,6 +6,7 @@ ANCHORED_TEST_URL; the server's port, for http, in MCP_PORT. The last line is an
 
 import asyncio
 import hashlib
+import logging
 import os
 import random
 import sys
@@ -23,6 +24,7 @@ import anchored
 from anchored.boundary import ToolCall, current_gate
 
 CHANGE = " Now." if os.environ.get("ANCHORED_TEST_CHANGE") == "prompt" else ""
+logging.disable()  # of a late answer, the session tells or not, behind the last line
 URL = os.environ["ANCHORED_TEST_URL"] + "/chat/completions"
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
 
