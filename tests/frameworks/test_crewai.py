@@ -1,5 +1,6 @@
 """CrewAI 1.15.30, as far as `make test` has time for it; each mode of its program is tried by `make conformance`."""
 
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,7 +32,8 @@ pytestmark = pytest.mark.skipif(not PYTHON.exists(), reason=".venv-openai2 is no
 def crewai(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
     """A folder with the program, and an endpoint that plays its model."""
     folder = tmp_path_factory.mktemp("crewai")
-    (folder / "crews.py").write_text((PROGRAMS / "crewai_crews.py").read_text(encoding="utf-8"), encoding="utf-8")
+    for name, source in (("crews.py", "crewai_crews.py"), ("crewai_quiet.py", "crewai_quiet.py")):
+        shutil.copy(PROGRAMS / source, folder / name)
     with running_endpoint(PROGRAMS / "crewai_script.py", log=folder / "endpoint.jsonl") as endpoint:
         yield Stand(
             folder=folder,

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 import builders
 import msgspec
@@ -14,6 +13,7 @@ import pytest
 
 from anchored.library import Library
 from anchored.testing import running_endpoint
+from anchored.testing.mutants import changed_entries, store
 
 from .conftest import COMMAND, DEMO, Done, Stand, make_stand
 
@@ -150,9 +150,8 @@ def test_what_was_recorded_becomes_no_code(stand: Stand, tmp_path: Path, command
     source = Library(stand.folder / ".anchored").open("first")
     configuration = {**source.opening.configuration, "command": command, "folder": str(tmp_path / 'a"+str(1)+"')}
     opening = msgspec.structs.replace(source.opening, configuration=configuration)
-    changed = builders.sealed(cast("builders.Memory", builders.rebuilt(source).contents), opening, None)
     library = builders.store(tmp_path / "other")
-    builders.store_recording(library, "crafted", replace(changed, notes=source.notes), source.notes_of("order")[0])
+    store(library, "crafted", replace(source, opening=opening), changed_entries(source))
     into = tmp_path / "tests"
     made = stand.anchored("test", "new", "crafted", "--store", str(library.root), "--into", str(into))
     if made.status == 0:
